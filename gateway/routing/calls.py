@@ -38,6 +38,7 @@ from gateway.routing.resolve_arguments import WithContent
 from gateway.routing.resources import Resources
 from gateway.routing.result_context import reach
 from gateway.routing.tasks import TASK, Tasks, unknown_task
+from gateway.routing.token_counts import TokenCounts
 from gateway.routing.tool_catalogues import ToolCatalogues
 from gateway.telemetry import Telemetry
 from gateway.upstream import RequestContext
@@ -108,11 +109,13 @@ class Calls:
         self._settings = settings
         self._calibration = calibration
         self._arguments = arguments
+        self._tokens = TokenCounts(settings.gateway.model)
         self._adjusted: dict[tuple[int, bool, bool], tuple[Profile, Profile]] = {}
 
     def reconfigure(self, settings: Settings, shaper: ShaperPort) -> None:
         """Apply changed settings. Calls that are running keep those that they began with."""
         self._settings, self._shaper = settings, shaper
+        self._tokens = TokenCounts(settings.gateway.model)
         self._adjusted.clear()
         if self._arguments is not None:
             self._arguments.reconfigure(settings.limits)
@@ -162,6 +165,8 @@ class Calls:
             done = await self._for_host(bounded, route, context, profile, shaper, size if bounded is raw else None)
             given = size if route.audience == "app" else (await _sizes(done.result, sizes)).whole
             call.shaped(done.result, given.characters, done.notes, is_error=done.is_error)
+            if (self._settings.tokens.count or call.is_kept) and route.audience != "app":  # no model reads the others
+                call.counted(*await self._tokens.count(done.result, given, profile, context.caller.model))
             return done.result
 
     async def task(self, method: str, params: Mapping[str, Any], context: RequestContext) -> dict[str, Any]:

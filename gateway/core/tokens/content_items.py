@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from gateway.core.model import media_types
+from gateway.core.model.base64_text import head
 from gateway.core.model.blocks import (
     AudioBlock,
     Block,
@@ -16,6 +17,7 @@ from gateway.core.model.blocks import (
     UnknownBlock,
 )
 from gateway.core.model.json_size import compact_json
+from gateway.core.model.json_values import as_list, as_object, objects_in
 from gateway.core.model.media_types import PixelSize
 
 MediumKind = Literal["image", "audio", "video", "document", "other"]
@@ -74,6 +76,45 @@ def content_of_blocks(blocks: Iterable[Block], structured: Any = None) -> Conten
     if structured is not None:
         texts.append(compact_json(structured))
     return Content(texts, media)
+
+
+def content_of_result(result: Mapping[str, Any], structured: str = "unknown") -> Content:
+    """Return what a host gives its model of a CallToolResult as wire JSON, which may be malformed.
+
+    `structured` is what the host does with structured content (`structured.host` of its profile). Of media only the
+    first bytes are read, for their type and size in pixels.
+    """
+    texts: list[str] = []
+    media: list[Medium] = []
+    for block in objects_in(as_list(result.get("content"))):
+        resource = as_object(block.get("resource"))
+        match block.get("type"):
+            case "text":
+                texts.append(text if isinstance(text := block.get("text"), str) else "")
+            case "image" | "audio" as kind:
+                media.append(_medium_in(block.get("data"), "image" if kind == "image" else "audio"))
+            case "resource" if "blob" in resource:
+                media.append(_medium_in(resource.get("blob"), "other"))
+            case "resource":
+                texts.append(text if isinstance(text := resource.get("text"), str) else "")
+            case _:
+                texts.append(compact_json(block))
+    value = result.get("structuredContent")
+    if value is not None and (structured in _BESIDE or (structured in _INSTEAD or not (texts or media))):
+        texts = [*([] if structured in _INSTEAD else texts), compact_json(value)]
+    return Content(texts, [] if structured == "replaces-all" and value is not None else media)
+
+
+_BESIDE = frozenset({"beside", "dumped"})
+_INSTEAD = frozenset({"replaces-text", "replaces-all"})
+
+
+def _medium_in(data: Any, kind: MediumKind) -> Medium:
+    """Return the medium that base64 is, by its first bytes."""
+    if not isinstance(data, str):
+        return Medium(kind)
+    sniffed = media_types.inspect(head(data, media_types.HEAD_BYTES))
+    return medium_of(Found(data="", byte_size=0, media_type=sniffed.media_type, pixels=sniffed.size), kind)
 
 
 def content_of_tools(tools: Iterable[Mapping[str, Any]]) -> Content:

@@ -15,6 +15,7 @@ from gateway.core.tokens import (
     Medium,
     TokenCount,
     content_of_blocks,
+    content_of_result,
     content_of_tools,
     count_content,
     formulas_for,
@@ -118,6 +119,43 @@ def test_a_result_is_read_as_its_blocks_say() -> None:
     )
     assert (count.images, count.unknown) == (20 * 10 + 1, 1)
     assert count.text == text_tokens("hello there") + text_tokens('{"type":"new"}') + text_tokens("7")
+
+
+def test_a_result_on_the_wire_is_counted_as_its_blocks_are() -> None:
+    result = {
+        "content": [
+            {"type": "text", "text": "some words"},
+            {"type": "image", "data": png(560, 280), "mimeType": "image/png"},
+            {"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"},
+            {"type": "resource", "resource": {"uri": "a:b", "text": "hello there"}},
+            {"type": "resource", "resource": {"uri": "a:b", "blob": png(28, 28)}},
+            {"type": "resource_link", "uri": "a:b", "name": "b"},
+        ]
+    }
+    blocks = count_content(content_of_blocks(lift(result).blocks), FORMULAS["claude"])
+    assert count_content(content_of_result(result), FORMULAS["claude"]) == blocks
+    assert (blocks.images, blocks.unknown) == (201, 1)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [None, 7, {}, [7, None], [{"type": []}], [{"type": "image"}], [{"type": "image", "data": "\ud800%"}]],
+)
+def test_a_malformed_result_is_counted_without_a_failure(content: object) -> None:
+    assert count_content(content_of_result({"content": content}), FORMULAS["claude"]).images == 0
+
+
+@pytest.mark.parametrize(
+    ("host", "reads"),
+    [("beside", "both"), ("dumped", "both"), ("ignored", "text"), ("unknown", "text"), ("replaces-text", "value")],
+)
+def test_structured_content_counts_as_the_host_shows_it(host: str, reads: str) -> None:
+    result = {"content": [{"type": "text", "text": "words " * 20}], "structuredContent": {"a": "value " * 50}}
+    text, value = text_tokens("words " * 20), text_tokens('{"a":"%s"}' % ("value " * 50))
+    expected = {"both": text + value, "text": text, "value": value}[reads]
+    assert count_content(content_of_result(result, host), None).total == expected
+    alone = {"content": [], "structuredContent": {"a": "value " * 50}}
+    assert count_content(content_of_result(alone, host), None).total == value
 
 
 def test_structured_content_counts_where_a_host_shows_it() -> None:
