@@ -1,9 +1,11 @@
 """Counting the tokens of content by a formula: texts by an estimate, media by what is published."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import ceil
+from typing import Any
 
-from gateway.core.tokens.content_items import Content, Medium
+from gateway.core.tokens.content_items import Content, Medium, content_of_tools
 from gateway.core.tokens.count_image import image_tokens
 from gateway.core.tokens.estimate_text import text_tokens
 from gateway.core.tokens.formula import TokenFormula
@@ -44,6 +46,11 @@ def count_content(content: Content, formula: TokenFormula | None) -> TokenCount:
         else:
             others += tokens
     return TokenCount(sum(map(text_tokens, content.texts)), images, others, unknown)
+
+
+def list_tokens(tools: Iterable[Mapping[str, Any]]) -> int:
+    """Return the tokens of a list of tools, as a model reads it."""
+    return sum(map(text_tokens, content_of_tools(tools).texts))
 
 
 def medium_tokens(medium: Medium, formula: TokenFormula) -> int | None:
