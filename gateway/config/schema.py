@@ -130,6 +130,8 @@ class ToolsSettings(Section):
     """New descriptions for tools."""
     timeout: dict[str, ToolTimeouts] = Field(default_factory=dict[str, ToolTimeouts])
     """Different limits for tools."""
+    max_tokens: dict[str, Annotated[int, Field(gt=0)]] = Field(default_factory=dict[str, int])
+    """Maximum tokens of one result, by tool: `{ its_name = 8_000 }`, in place of `tokens.max_result` of the profile."""
     content: dict[str, dict[str, ContentArgument]] = Field(default_factory=dict[str, dict[str, ContentArgument]])
     """Arguments that take content, by tool and path: `{ analyze = { "items[].photo" = "image" } }`.
 

@@ -220,7 +220,7 @@ class Calls:
             profile = narrow(EVERYTHING_AS_IT_IS, context.caller.revision)
         shaped = await shaper.shape(
             whole,
-            profile,
+            self._with_tokens(profile, route, context.caller.model),
             owner=context.caller.principal,
             notes=notes,
             reach=reach(self._bridge, self._upstreams, None if route.upstream == OWN else route.upstream, context),
@@ -294,6 +294,16 @@ class Calls:
                 self._adjusted.clear()
             kept = self._adjusted[key] = profile, _adjusted(profile, shows_apps=shows_apps, takes_content=takes_content)
         return kept[1]
+
+    def _with_tokens(self, profile: Profile, route: Route, model: str | None) -> Profile:
+        """Return the profile with the budget in tokens of this tool, by the formulas of the model if it is known."""
+        special = None if route.upstream == OWN else self._upstreams[route.upstream].settings
+        most = special.tools.max_tokens.get(route.tool) if special is not None and special.tools.max_tokens else None
+        if most is None and profile.tokens.max_result is None:
+            return profile
+        formulas = tuple(formula.name for formula in self._tokens.formulas(profile, model))
+        tokens = {"max_result": most or profile.tokens.max_result, "formulas": formulas}
+        return profile.model_copy(update={"tokens": profile.tokens.model_copy(update=tokens)})
 
     def _calibrates(self, route: Route) -> bool:
         return route.upstream == OWN and route.tool in CALIBRATING_TOOLS

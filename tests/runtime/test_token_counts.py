@@ -14,6 +14,7 @@ import pytest
 from gateway.config.schema import Settings, UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.errors import TooManyCalls
+from gateway.routing.token_counts import TokenCounts
 from gateway.runtime import Gateway, run_gateway
 from gateway.telemetry.call_history import CallHistory
 
@@ -90,3 +91,23 @@ async def test_where_a_host_offers_several_models_the_dearest_counts_towards_the
         await call(gateway, "picture", unknown)  # 1,120 by the formula of Gemini
         with pytest.raises(TooManyCalls, match=r"only images of 1,000 tokens a day"):
             await call(gateway, "picture", unknown)
+
+
+PROFILES = {"frugal": {"extends": "claude-code", "sets": {"tokens.max_result": 300}}}
+
+
+async def test_a_result_keeps_to_the_budget_of_its_profile_or_of_its_tool() -> None:
+    upstream = {"command": sys.executable, "args": [str(SERVER)], "tools": {"max_tokens": {"words": 200}}}
+    settings = Settings.model_validate({"profiles": PROFILES, "upstreams": {"media": upstream}})
+    frugal = Caller(revision="2025-11-25", profile="frugal")
+    with anyio.fail_after(60):
+        async with run_gateway(settings) as gateway:
+            assert await gateway.upstreams.settled(30)
+            counted = TokenCounts(None)
+            profile = gateway.router.profile_of(frugal)
+            picture = await call(gateway, "large_picture", frugal)
+            assert 100 < counted.picture_tokens(picture, profile, None) <= 300
+            assert len((await call(gateway, "words", frugal, lines=5_000))["content"][0]["text"]) < 1_500
+            # The tool's own budget holds for every host; other tools of this host have none.
+            assert len((await call(gateway, "words", lines=5_000))["content"][0]["text"]) < 1_500
+            assert counted.picture_tokens(await call(gateway, "large_picture"), profile, None) == 72 * 24
