@@ -35,7 +35,7 @@ def performed(effect: Effect, *, fails: bool) -> Outcome:
         case FitImage() if fails:
             return Failed("no worker is left")
         case FitImage():
-            size = inspect_base64(effect.data).size
+            size = inspect_base64(str(effect.data)).size
             assert size is not None
             scale = min(1.0, (effect.target.max_edge or 10**9) / max(size))
             fitted = PixelSize(max(1, round(size.width * scale)), max(1, round(size.height * scale)))
