@@ -1,8 +1,8 @@
 """Generate the parts of the documentation that come from data: `python docs/generate.py`; `--check` only compares.
 
 Generated are the rooms in docs/architecture.md, docs/configuration.md, docs/cli.md, docs/envelope.md, docs/models/,
-docs/hosts/, the values in docs/profiles.md, docs/frameworks.md, the tables of hosts in the README and docs/apps.md, and
-that of clients in docs/proxy.md. A test holds them to the data.
+docs/hosts/, the tables in docs/tokens.md, the values in docs/profiles.md, docs/frameworks.md, the tables of hosts in
+the README and docs/apps.md, and that of clients in docs/proxy.md. A test holds them to the data.
 """
 
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 import typer
 
 from gateway.cli.app import application
-from gateway.config.builtin_profiles import builtin_profiles, model_profiles
+from gateway.config.builtin_profiles import builtin_profiles, model_profiles, token_formulas
 from gateway.config.reference import describe_keys, describe_profile_keys
 from gateway.core.model.envelope import RAW_KEY, envelope_json_schema
 from gateway.core.model.media_types import extension
@@ -39,6 +39,7 @@ from host_pages import host_pages  # noqa: E402
 from matrix_table import matrix_table  # noqa: E402
 from peer_tables import tables  # noqa: E402
 from rooms import drawing, table  # noqa: E402
+from token_tables import formula_evidence, formula_table, host_table  # noqa: E402
 
 README = DOCS.parent / "README.md"
 
@@ -56,6 +57,7 @@ def pages() -> dict[Path, str]:
         DOCS / "architecture.md": _filled(DOCS / "architecture.md", drawing=drawing(), rooms=table()),
         DOCS / "envelope.md": _envelope(),
         DOCS / "frameworks.md": frameworks_page(),
+        DOCS / "tokens.md": _tokens(profiles),
         **_models(model_profiles()),
         DOCS / "hosts" / "README.md": hosts_page(profiles),
         DOCS / "hosts" / "evidence.md": evidence_page(profiles),
@@ -71,6 +73,16 @@ def _filled(page: Path, **texts: str) -> str:
         before, rest = whole.split(begin, 1)
         whole = before + begin + text + end + rest.split(end, 1)[1]
     return whole
+
+
+def _tokens(profiles: Mapping[str, Profile]) -> str:
+    formulas = token_formulas()
+    return _filled(
+        DOCS / "tokens.md",
+        hosts=host_table(profiles),
+        formulas=formula_table(formulas),
+        evidence=formula_evidence(formulas),
+    )
 
 
 def _hosts(profiles: Mapping[str, Profile]) -> str:

@@ -17,11 +17,16 @@ from gateway.core.profiles.match_profile import find_profile
 from gateway.core.profiles.model_profile import ModelProfile, ModelSource
 from gateway.core.profiles.model_profiles import resolve_model_profiles
 from gateway.core.profiles.profile import Profile, ProfileSource
+from gateway.core.tokens.formula import FormulaSource, TokenFormula, resolve_formulas
 from gateway.errors import ConfigError, ProfileError
 
 logger = logging.getLogger(__name__)
 
-_FOLDERS = {"hosts": ("hosts", "profiles"), "models": ("core", "model_apis", "profiles")}
+_FOLDERS = {
+    "hosts": ("hosts", "profiles"),
+    "models": ("core", "model_apis", "profiles"),
+    "formulas": ("core", "tokens", "formulas"),
+}
 
 
 @cache
@@ -53,6 +58,13 @@ def load_builtin_models() -> Mapping[str, ModelSource]:
 def model_profiles() -> Mapping[str, ModelProfile]:
     """Return the built-in model profiles, fully resolved, by name."""
     return MappingProxyType(dict(resolve_model_profiles(load_builtin_models())))
+
+
+@cache
+def token_formulas() -> Mapping[str, TokenFormula]:
+    """Return the formulas of token counts, fully resolved, by name."""
+    sources = {name: FormulaSource.model_validate(document) for name, document in _documents("formulas")}
+    return MappingProxyType(dict(resolve_formulas(sources)))
 
 
 def load_profiles(settings: Settings) -> Mapping[str, Profile]:

@@ -28,6 +28,9 @@ class CallerLimitSettings(Section):
     bytes_per_day: Annotated[Size, Field(gt=0)] | None = None
     """Size of the results of tools, resources and prompts in a day; the result that exceeds it is still given."""
 
+    picture_tokens_per_day: _Number = None
+    """Tokens of the images in results in a day, by the formula of the host's model; what exceeds it is given."""
+
     @property
     def quota(self) -> Quota:
         """The limits as a value."""

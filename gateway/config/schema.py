@@ -23,6 +23,7 @@ from gateway.config.login_settings import LoginSettings
 from gateway.config.moments import moment_in
 from gateway.config.policy_settings import PinMode, PinSettings, PolicySettings
 from gateway.config.section import SecretSection, Section
+from gateway.config.token_count_settings import TokenCountSettings
 from gateway.config.upstream_auth_settings import UpstreamAuthSettings
 from gateway.core.model.json_values import is_dict
 from gateway.core.model.quantities import Duration, Size
@@ -129,6 +130,8 @@ class ToolsSettings(Section):
     """New descriptions for tools."""
     timeout: dict[str, ToolTimeouts] = Field(default_factory=dict[str, ToolTimeouts])
     """Different limits for tools."""
+    max_tokens: dict[str, Annotated[int, Field(gt=0)]] = Field(default_factory=dict[str, int])
+    """Maximum tokens of one result, by tool: `{ its_name = 8_000 }`, in place of `tokens.max_result` of the profile."""
     content: dict[str, dict[str, ContentArgument]] = Field(default_factory=dict[str, dict[str, ContentArgument]])
     """Arguments that take content, by tool and path: `{ analyze = { "items[].photo" = "image" } }`.
 
@@ -680,6 +683,7 @@ class Settings(SecretSection):
     logging: LoggingSettings = LoggingSettings()
     audit: AuditSettings = AuditSettings()
     console: ConsoleSettings = ConsoleSettings()
+    tokens: TokenCountSettings = TokenCountSettings()
     upstreams: dict[Annotated[str, Field(pattern=UPSTREAM_NAME, max_length=UPSTREAM_NAME_LENGTH)], UpstreamSettings] = (
         Field(default_factory=dict[str, UpstreamSettings])
     )

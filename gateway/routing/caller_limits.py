@@ -1,4 +1,4 @@
-"""How much each principal, and each token with limits of its own, may ask for: calls and bytes.
+"""How much each principal, and each token with limits of its own, may ask for: calls, bytes, tokens of images.
 
 Everything is counted in memory, so a restart forgets it, and each gateway counts for itself.
 """
@@ -51,17 +51,19 @@ class Window:
 
 @dataclass
 class _Use:
-    """What one principal or token has used: calls within a minute, running calls, and calls and bytes of the day."""
+    """What one principal or token has used: calls within a minute, running calls, and what the day has cost."""
 
     window: Window = field(default_factory=Window)
     running: int = 0
     day: int = 0
     calls: int = 0
     bytes: int = 0
+    pictures: int = 0
+    """Tokens of images."""
 
     def on(self, day: int) -> "_Use":
         if self.day != day:
-            self.day, self.calls, self.bytes = day, 0, 0
+            self.day, self.calls, self.bytes, self.pictures = day, 0, 0, 0
         return self
 
 
@@ -101,6 +103,9 @@ class CallerLimits:
         limits = {kind: limit for kind in Quota._fields if (limit := self._limit(kind, caller, own)) is not None}
         if (limit := limits.get("bytes_per_day")) is not None and limit.use.bytes >= limit.most:
             what = f"only results of {size_words(limit.most)} a day are allowed"
+            raise _spent(what, self._until_tomorrow())
+        if (limit := limits.get("picture_tokens_per_day")) is not None and limit.use.pictures >= limit.most:
+            what = f"only images of {counted(limit.most, 'token')} a day are allowed"
             raise _spent(what, self._until_tomorrow())
         if method != "tools/call":
             return CountedRequest(limits, is_call=False)
@@ -148,6 +153,7 @@ class CountedRequest:
     def __init__(self, limits: Mapping[str, _Limit], *, is_call: bool) -> None:
         self._at_once = limits.get("calls_at_once") if is_call else None
         self._bytes = limits.get("bytes_per_day")
+        self._pictures = limits.get("picture_tokens_per_day")
 
     def __enter__(self) -> "CountedRequest":
         if self._at_once is not None:
@@ -160,8 +166,12 @@ class CountedRequest:
         if self._at_once is not None:
             self._at_once.use.running -= 1
 
-    async def returned(self, result: Mapping[str, Any]) -> None:
-        """Count the result's size."""
+    async def returned(
+        self, result: Mapping[str, Any], picture_tokens: Callable[[Mapping[str, Any]], int] = lambda _: 0
+    ) -> None:
+        """Count the result's size, and the tokens of its images if they are limited: `picture_tokens` returns them."""
+        if self._pictures is not None:
+            self._pictures.use.pictures += picture_tokens(result)
         if self._bytes is None:
             return
         size = size_of(result, most_values=MANY_VALUES)

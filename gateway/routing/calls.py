@@ -38,6 +38,7 @@ from gateway.routing.resolve_arguments import WithContent
 from gateway.routing.resources import Resources
 from gateway.routing.result_context import reach
 from gateway.routing.tasks import TASK, Tasks, unknown_task
+from gateway.routing.token_counts import TokenCounts
 from gateway.routing.tool_catalogues import ToolCatalogues
 from gateway.telemetry import Telemetry
 from gateway.upstream import RequestContext
@@ -108,11 +109,13 @@ class Calls:
         self._settings = settings
         self._calibration = calibration
         self._arguments = arguments
+        self._tokens = TokenCounts(settings.gateway.model)
         self._adjusted: dict[tuple[int, bool, bool], tuple[Profile, Profile]] = {}
 
     def reconfigure(self, settings: Settings, shaper: ShaperPort) -> None:
         """Apply changed settings. Calls that are running keep those that they began with."""
         self._settings, self._shaper = settings, shaper
+        self._tokens = TokenCounts(settings.gateway.model)
         self._adjusted.clear()
         if self._arguments is not None:
             self._arguments.reconfigure(settings.limits)
@@ -162,6 +165,8 @@ class Calls:
             done = await self._for_host(bounded, route, context, profile, shaper, size if bounded is raw else None)
             given = size if route.audience == "app" else (await _sizes(done.result, sizes)).whole
             call.shaped(done.result, given.characters, done.notes, is_error=done.is_error)
+            if (self._settings.tokens.count or call.is_kept) and route.audience != "app":  # no model reads the others
+                call.counted(*await self._tokens.count(done.result, given, profile, context.caller.model))
             return done.result
 
     async def task(self, method: str, params: Mapping[str, Any], context: RequestContext) -> dict[str, Any]:
@@ -215,7 +220,7 @@ class Calls:
             profile = narrow(EVERYTHING_AS_IT_IS, context.caller.revision)
         shaped = await shaper.shape(
             whole,
-            profile,
+            self._with_tokens(profile, route, context.caller.model),
             owner=context.caller.principal,
             notes=notes,
             reach=reach(self._bridge, self._upstreams, None if route.upstream == OWN else route.upstream, context),
@@ -289,6 +294,16 @@ class Calls:
                 self._adjusted.clear()
             kept = self._adjusted[key] = profile, _adjusted(profile, shows_apps=shows_apps, takes_content=takes_content)
         return kept[1]
+
+    def _with_tokens(self, profile: Profile, route: Route, model: str | None) -> Profile:
+        """Return the profile with the budget in tokens of this tool, by the formulas of the model if it is known."""
+        special = None if route.upstream == OWN else self._upstreams[route.upstream].settings
+        most = special.tools.max_tokens.get(route.tool) if special is not None and special.tools.max_tokens else None
+        if most is None and profile.tokens.max_result is None:
+            return profile
+        formulas = tuple(formula.name for formula in self._tokens.formulas(profile, model))
+        tokens = {"max_result": most or profile.tokens.max_result, "formulas": formulas}
+        return profile.model_copy(update={"tokens": profile.tokens.model_copy(update=tokens)})
 
     def _calibrates(self, route: Route) -> bool:
         return route.upstream == OWN and route.tool in CALIBRATING_TOOLS

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from time import perf_counter
 from typing import Any, Literal, TypeAlias, cast
 
@@ -10,6 +11,7 @@ from gateway.core.model.caller import Caller
 from gateway.core.model.json_size import Size
 from gateway.core.model.json_values import is_list
 from gateway.core.model.notes import Note
+from gateway.core.tokens import TokenCount, token_words
 from gateway.core.wording import counted, plain, size_words
 from gateway.errors import (
     ApprovalNeeded,
@@ -95,6 +97,9 @@ class CallRecord:
         self.upstream = self.upstream_tool = ""
         self.bytes_in = self.bytes_raw = self.bytes_out = self.blocks = 0
         self.notes: Sequence[Note] = ()
+        self.tokens: TokenCount | None = None
+        """What the result costs the host's model, if that is counted."""
+        self.token_formula: str | None = None
         self.outcome: Outcome = "ok"
         self.error: str | None = None
         self.error_code: str | None = None
@@ -142,6 +147,10 @@ class CallRecord:
         if self._show:
             self.result = shorten_json(result)
 
+    def counted(self, tokens: TokenCount, formula: str) -> None:
+        """Record what the host's model pays for the result, by the formula of this name."""
+        self.tokens, self.token_formula = tokens, formula
+
     def raised(self, error: BaseException) -> None:
         """Record that the call has no result, because of `error`."""
         self.outcome, error = outcome_of(error)
@@ -184,12 +193,15 @@ def log(call: CallRecord) -> None:
     time = f"{call.seconds * 1_000:.0f} ms" if call.seconds < 10 else f"{call.seconds:.1f} s"
     sizes = f"in {size_words(call.bytes_in)}, raw {size_words(call.bytes_raw)}, out {size_words(call.bytes_out)}"
     whose = "" if call.principal == _LOCAL else f", principal {_shown(call.principal)}"
+    tokens, costs = call.tokens, ""
+    if tokens is not None:
+        costs = f"; {token_words(tokens)} ({call.token_formula})"
     said = {"cause": call.error, "arguments": call.arguments, "result": call.result}
     log_plainly(
         logger,
         f"call {call.tool}: {outcome} in {time}; host {call.host}{whose}, profile {call.profile},"
         f" upstream {call.upstream or 'none'}; {sizes}; {counted(call.blocks, 'block')},"
-        f" {counted(len(call.notes), 'note')}"
+        f" {counted(len(call.notes), 'note')}{costs}"
         + "".join(f"; {name} {text}" for name, text in said.items() if text is not None),
         {
             "event": "call",
@@ -208,6 +220,7 @@ def log(call: CallRecord) -> None:
             "bytes_out": call.bytes_out,
             "blocks": call.blocks,
             "notes": len(call.notes),
+            "tokens": None if tokens is None else {**asdict(tokens), "formula": call.token_formula},
             "code": call.error_code,
             **said,
         },

@@ -9,6 +9,8 @@ from gateway.telemetry.metric_kinds import Counter, Histogram, Labels, Metric, R
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 
+_TOKENS = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000)
+
 Sizes = tuple[int, int]
 """Bytes, and the number of items."""
 
@@ -59,6 +61,17 @@ class Metrics:
         self.images_converted = Counter(
             "mcp_gateway_images_converted_total", "Images that were resized or converted for a host.", ("upstream",)
         )
+        self.result_tokens = Counter(
+            "mcp_gateway_result_tokens_total",
+            "Tokens of results for hosts, by profile and kind (text, images, others), if [tokens] count is set.",
+            ("profile", "kind"),
+        )
+        self.tokens_per_result = Histogram(
+            "mcp_gateway_tokens_per_result",
+            "Tokens of each result for hosts, by profile, if [tokens] count is set.",
+            _TOKENS,
+            ("profile",),
+        )
         self.notes = Counter("mcp_gateway_notes_total", "Changes made to results, by kind.", ("kind",))
         self.media_jobs = Counter("mcp_gateway_media_jobs_total", "Jobs given to the media workers.")
         self.media_failures = Counter("mcp_gateway_media_failures_total", "Jobs of the media workers that failed.")
@@ -73,6 +86,8 @@ class Metrics:
             self.call_seconds,
             self.call_bytes,
             self.images_converted,
+            self.result_tokens,
+            self.tokens_per_result,
             self.notes,
             Reading(
                 "mcp_gateway_upstream_state",

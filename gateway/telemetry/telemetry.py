@@ -73,5 +73,10 @@ class Telemetry:
             metrics.call_bytes.add(size, upstream, direction)
         for note in call.notes:
             metrics.notes.add(1, note.kind)
+        if call.tokens is not None:
+            tokens = call.tokens
+            metrics.tokens_per_result.observe(tokens.total, call.profile)
+            for kind, number in (("text", tokens.text), ("images", tokens.images), ("others", tokens.others)):
+                metrics.result_tokens.add(number, call.profile, kind)
         if images := call.images_changed:
             metrics.images_converted.add(images, upstream)

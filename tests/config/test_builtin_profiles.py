@@ -224,6 +224,8 @@ def test_the_default_is_what_the_design_says():
         "features.broken": (),
         "output.envelope": False,
         "output.model_api": None,
+        "tokens.formulas": ("claude", "openai", "gemini"),
+        "tokens.max_result": None,
     }
 
 

@@ -33,6 +33,7 @@ from gateway.cli.print_result import Verbose, grouped, heading, result_lines
 from gateway.cli.progress import Wait, is_there
 from gateway.cli.save_media import media_of, save_media
 from gateway.cli.terminal import remark, say, say_json
+from gateway.cli.token_report import cost_lines, costs_json, result_costs
 from gateway.config.schema import Settings
 from gateway.content.shaping import Shaped
 from gateway.core.apps import Audience
@@ -72,6 +73,9 @@ def call(
     save: Annotated[
         Path | None, typer.Option("--save", metavar="DIR", help="Save pictures, sound and files in this directory.")
     ] = None,
+    tokens: Annotated[
+        bool, typer.Option("--tokens", help="Also show what it costs each model, as it was given and as it is sent.")
+    ] = False,
     approve: Annotated[bool, typer.Option("--approve", help="Approve the call, if a rule wants that.")] = False,
     verbose: Verbose = False,
     as_json: AsJson = False,
@@ -103,7 +107,8 @@ def call(
         for name, shaped in ended.shaped.items():
             saved = _saved(shaped, tool, name, save, several)
             unsaved += [] if saved else [name]
-            shown.append(_as_json(name, shaped, saved, tool, ended))
+            costs = result_costs(shaped, profiles[name], settings.gateway.model)
+            shown.append({**_as_json(name, shaped, saved, tool, ended), "tokens": costs_json(costs)})
         # Several include `passthrough`; with a single one, `explain` needs the original to start from.
         say_json(shown if several else {**shown[0], "original": ended.raw})
     else:
@@ -112,6 +117,9 @@ def call(
             saved = _saved(shaped, tool, names[0], save, several)
             unsaved += [] if saved else names
             _say(names if several else (), lift(shaped.result), saved, verbose)
+            if tokens:
+                for line in cost_lines(result_costs(shaped, profiles[names[0]], settings.gateway.model)):
+                    say(line)
     if save is not None and unsaved:
         remark(_nothing_saved(unsaved, lift(ended.raw)))
     _tell_of_handles(settings, ended.shaped.values())

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,6 +28,7 @@ from gateway.cli.pages import WithPages, callers, shaped_for, shows_pages, tell_
 from gateway.cli.print_result import Verbose, block_lines, grouped, heading
 from gateway.cli.readers import Readers
 from gateway.cli.terminal import remark, say, say_json
+from gateway.cli.token_report import ResultCost, cost_line, cost_lines, costs_json, result_costs
 from gateway.config.schema import Settings
 from gateway.content.shaping import Shaped
 from gateway.core.apps import Audience
@@ -63,6 +64,9 @@ def explain(
     profile: Annotated[ProfileNames, profiles_option()] = None,
     revision: Revision = REVISIONS[-1],
     app: WithPages = False,
+    tokens: Annotated[
+        bool, typer.Option("--tokens", help="Show what it costs each model, as it was given and as it is sent.")
+    ] = False,
     verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> int:
@@ -88,8 +92,9 @@ def explain(
     ended = run_until_signal(lambda: _shaped(settings, recorded, profiles, app))
     if isinstance(ended, int):
         return ended
+    costs = {name: result_costs(shaped, profiles[name], settings.gateway.model) for name, shaped in ended.items()}
     if as_json:
-        every = [_as_json(name, shaped) for name, shaped in ended.items()]
+        every = [_as_json(name, shaped, costs[name]) for name, shaped in ended.items()]
         say_json(every if ALL in asked or len(asked) > 1 else every[0])
         return DONE
     audience = _audience(recorded, app)
@@ -97,6 +102,7 @@ def explain(
         name: [
             *_lines(shaped),
             *(_readers(shaped, profiles[name], audience) if shows_pages(profiles[name], app) else ()),
+            *(_part("tokens", cost_lines(costs[name])) if tokens else ()),
         ]
         for name, shaped in ended.items()
     }
@@ -104,6 +110,8 @@ def explain(
         say(heading(names, verbose=verbose))
         for line in lines:
             say(line)
+        if costs[names[0]] and not tokens and ALL not in asked:
+            say(f"costs {cost_line(costs[names[0]])} (--tokens shows more)")
         say()
     return DONE
 
@@ -212,7 +220,7 @@ def _effect_line(effect: Effect, outcomes: Mapping[str, Outcome]) -> str:
     return f"{effect.key}: {effect_words(effect)} -> {outcome_words(outcomes.get(effect.key))}"
 
 
-def _as_json(name: str, shaped: Shaped) -> dict[str, Any]:
+def _as_json(name: str, shaped: Shaped, costs: Sequence[ResultCost]) -> dict[str, Any]:
     return {
         "profile": name,
         "envelope": shaped.envelope.model_dump(mode="json", by_alias=True),
@@ -222,6 +230,7 @@ def _as_json(name: str, shaped: Shaped) -> dict[str, Any]:
         },
         "result": shaped.result,
         "notes": [note.model_dump(exclude_none=True) for note in shaped.notes],
+        "tokens": costs_json(costs),
     }
 
 

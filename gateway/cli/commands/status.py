@@ -127,5 +127,7 @@ def _row(upstream: Mapping[str, Any]) -> Sequence[str]:
 
 def _about(upstream: Mapping[str, Any]) -> str:
     """Say why the upstream is not ready, or else its transport and what it has."""
-    has = f"{counted(upstream['tools'], 'tool')}, sessions: {upstream['sessions']}"
+    tokens = upstream.get("list_tokens")  # missing in the status of an older gateway
+    costs = f" (about {counted(tokens, 'token')})" if tokens else ""
+    has = f"{counted(upstream['tools'], 'tool')}{costs}, sessions: {upstream['sessions']}"
     return upstream["cause"] or f"{upstream['transport']}, {upstream['revision'] or '-'}, {has}"

@@ -2,7 +2,8 @@
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -28,10 +29,12 @@ from gateway.cli.named_callers import PrincipalName, TokenName, named_caller
 from gateway.cli.pages import WithPages, declaring, expected, shows_pages, tell_of_pages
 from gateway.cli.progress import Wait, is_there, standing_words
 from gateway.cli.terminal import remark, say, say_json, say_table
+from gateway.cli.token_report import list_lines
 from gateway.config.schema import Settings
 from gateway.core.apps import for_the_model, pages
 from gateway.core.model.caller import Caller
 from gateway.core.model.revisions import REVISIONS
+from gateway.core.tokens import list_tokens
 from gateway.core.tools.catalogue import OWN
 from gateway.core.wording import plain
 from gateway.runtime import run_gateway
@@ -48,6 +51,9 @@ def tools(
     app: WithPages = False,
     why: Annotated[
         bool, typer.Option("--why", help="Also list the tools that rules and pins withhold or ask about, and why.")
+    ] = False,
+    tokens: Annotated[
+        bool, typer.Option("--tokens", help="Also show what the tools of each upstream cost a model in the list.")
     ] = False,
     token: TokenName = None,
     principal: PrincipalName = None,
@@ -84,20 +90,11 @@ def tools(
     if isinstance(ended, int):
         return ended
     if as_json:
-        remembered = sorted(ended.remembered)
-        listed = {"profile": chosen, "tools": ended.tools, "remembered": remembered, "missing": ended.missing}
-        say_json(listed | ({"withheld": ended.withheld, "asks": ended.asks} if why else {}))
+        _say_as_json(ended, chosen, why=why)
     else:
-        marks = dict.fromkeys(ended.remembered, REMEMBERED)
-        listed = sorted(ended.tools, key=lambda tool: tool["name"] in ended.own)  # the user's own servers first
-        words = [marks.get(tool["name"], "") + _mark(tool) + _what_it_does(tool) for tool in listed]
-        columns = {"tool": [tool["name"] for tool in listed], "what it does": words}
-        if shows_pages(rules, app):
-            uris = [next(iter(pages(tool)), "-") for tool in listed]
-            columns = {"tool": columns["tool"], "page": uris, "what it does": words}
-        say_table(tuple(columns), zip(*columns.values(), strict=True))
-    if why and not as_json:
-        _say_why(ended)
+        _say_table(ended, with_pages=shows_pages(rules, app))
+        for line in (*(list_lines(ended.tokens) if tokens else ()), *(_why_lines(ended) if why else ())):
+            say(line)
     for name, cause in ended.missing.items():
         complain(f"upstream {name}: {cause}")
     return UNAVAILABLE if ended.missing else DONE
@@ -126,6 +123,8 @@ class _Listed:
     withheld: Mapping[str, str]
     asks: Mapping[str, str]
     own: frozenset[str]
+    tokens: Mapping[str, int]
+    """What the tools of each upstream, and the gateway's own, cost a model in the list."""
 
 
 async def _listed(
@@ -155,14 +154,42 @@ async def _listed(
         }
         own = frozenset(name for name, route in routes.items() if route.upstream == OWN)
         asks = {name: rule for name, rule in gateway.router.asking(caller).items() if name in routes}
-        return _Listed(offered, remembered, missing, withheld, asks, own)
+        costs = _costs(offered, {name: route.upstream for name, route in routes.items()})
+        return _Listed(offered, remembered, missing, withheld, asks, own, costs)
 
 
-def _say_why(listed: _Listed) -> None:
+def _say_as_json(ended: _Listed, profile: str, *, why: bool) -> None:
+    costs = {"upstreams": ended.tokens, "total": sum(ended.tokens.values())}
+    listed = {"profile": profile, "tools": ended.tools, "remembered": sorted(ended.remembered)}
+    listed |= {"missing": ended.missing, "tokens": costs}
+    say_json(listed | ({"withheld": ended.withheld, "asks": ended.asks} if why else {}))
+
+
+def _say_table(ended: _Listed, *, with_pages: bool) -> None:
+    marks = dict.fromkeys(ended.remembered, REMEMBERED)
+    listed = sorted(ended.tools, key=lambda tool: tool["name"] in ended.own)  # the user's own servers first
+    words = [marks.get(tool["name"], "") + _mark(tool) + _what_it_does(tool) for tool in listed]
+    columns = {"tool": [tool["name"] for tool in listed], "what it does": words}
+    if with_pages:
+        uris = [next(iter(pages(tool)), "-") for tool in listed]
+        columns = {"tool": columns["tool"], "page": uris, "what it does": words}
+    say_table(tuple(columns), zip(*columns.values(), strict=True))
+
+
+def _costs(listed: Sequence[Mapping[str, Any]], owners: Mapping[str, str]) -> dict[str, int]:
+    """Return the tokens of the tools that models are offered, by upstream, the dearest first."""
+    costs: Counter[str] = Counter()
+    for tool in listed:
+        if for_the_model(tool):
+            costs[owners.get(str(tool.get("name")), OWN)] += list_tokens([tool])
+    return dict(costs.most_common())
+
+
+def _why_lines(listed: _Listed) -> Iterator[str]:
     for tool, rule in listed.asks.items():
-        say(f"{plain(tool, 200)} asks the user first, by the rule {plain(rule, 100)!r}")
+        yield f"{plain(tool, 200)} asks the user first, by the rule {plain(rule, 100)!r}"
     for tool, cause in listed.withheld.items():
-        say(f"{plain(tool, 200)} is withheld: {cause}")
+        yield f"{plain(tool, 200)} is withheld: {cause}"
 
 
 def _mark(tool: dict[str, Any]) -> str:

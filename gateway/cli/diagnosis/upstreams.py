@@ -19,6 +19,7 @@ from gateway.content.arguments import ways_of_giving
 from gateway.core.apps import for_the_model
 from gateway.core.model.caller import Caller
 from gateway.core.model.revisions import MODERN_REVISIONS
+from gateway.core.tokens import list_tokens
 from gateway.core.tools.arguments import path_words
 from gateway.core.tools.catalogue import OWN, build
 from gateway.core.tools.catalogue.repair import unusable
@@ -162,7 +163,9 @@ def _state(
             server = f"{seen.server}, " if seen.server else ""
             waited = f", and {took.waiting:.0f} s of waiting for its turn" if took.waiting else ""
             text = f"ready after {took.own:.1f} s{waited}: {server}{seen.transport}, {seen.revision} ({era})"
-            yield CheckResult(about, "ok", f"{text}, {counted(len(seen.tools), 'tool')}")
+            tokens = list_tokens(tool for tool in seen.tools if unusable(tool) is None)
+            costs = f" (about {counted(tokens, 'token')} in a list)" if tokens else ""
+            yield CheckResult(about, "ok", f"{text}, {counted(len(seen.tools), 'tool')}{costs}")
             for why in seen.left_out:
                 yield CheckResult(
                     about, "warning", why, f"raise upstreams.{name}.limits.list_bytes, or have it list less"

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from anyio import to_thread
 
+from gateway.config.builtin_profiles import builtin_profiles, token_formulas
 from gateway.content.links.content_linker import ContentLinker
 from gateway.content.shaping.effects import (
     ContentSink,
@@ -28,11 +29,12 @@ from gateway.core.model.json_values import is_list
 from gateway.core.model.notes import Note
 from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import Profile
-from gateway.core.results.decisions import Decisions, decide
+from gateway.core.results.decisions import Decisions, TokenBudget, decide
 from gateway.core.results.decisions.structured import is_said
 from gateway.core.results.lift_result import lift
 from gateway.core.results.lower_mcp import Lowered, lower
 from gateway.core.results.rescue import rescue
+from gateway.core.tokens import formulas_for
 from gateway.core.wording import counted
 
 _LARGE = 256 * 1024
@@ -112,7 +114,8 @@ class Shaper:
             async def decided(outcomes: Outcomes) -> Decisions:
                 if not outcomes:
                     return decisions
-                return await run(decide, content.envelope, content.profile, outcomes, runner.describes)
+                budget = _token_budget(profile)
+                return await run(decide, content.envelope, content.profile, outcomes, runner.describes, budget)
 
             async def performed(wanted: Mapping[str, Effect]) -> Outcomes:
                 effects.extend(wanted.values())
@@ -136,13 +139,22 @@ class Shaper:
         envelope = envelope.with_note(*notes)
         content = mirrored(envelope, profile, is_said=is_said(envelope)) if app else Mirrored(envelope, profile)
         describes = frozenset(self._describer.kinds) if self._describer is not None else frozenset[str]()
-        decisions = decide(content.envelope, content.profile, {}, describes)
+        decisions = decide(content.envelope, content.profile, {}, describes, _token_budget(profile))
         lowered = None if decisions.wanted else lower(content.envelope, content.profile, decisions)
         return _First(envelope, content, decisions, lowered)
 
     def _runner_for(self, owner: str, reach: Reach, origin: str | None) -> EffectRunner:
         describer = None if self._describer is None else DescriberFor(self._describer, reach.tools)
         return replace(self._runner, describer=describer, reach=reach, origin=origin, owner=owner)
+
+
+def _token_budget(profile: Profile) -> TokenBudget | None:
+    """Return the budget of a result for this profile; by the formulas for unknown hosts if it names none."""
+    most = profile.tokens.max_result
+    if most is None:
+        return None
+    families = profile.tokens.formulas or builtin_profiles()["default"].tokens.formulas
+    return TokenBudget(most, formulas_for(token_formulas(), families))
 
 
 def _is_large(size: Size) -> bool:

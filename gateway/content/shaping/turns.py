@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 from uuid import uuid4
 
-from gateway.config.builtin_profiles import model_profiles
+from gateway.config.builtin_profiles import builtin_profiles, model_profiles, token_formulas
 from gateway.content.media.share import media_share
 from gateway.content.shaping.effects import EffectRunner, MediaDescriber
 from gateway.content.shaping.provider_file_links import Files, with_files_fetched, with_files_uploaded
@@ -22,7 +22,9 @@ from gateway.core.model_apis.registry import APIS
 from gateway.core.model_apis.turns import Assembled, Choices, assemble
 from gateway.core.profiles.model_profile import ModelProfile
 from gateway.core.profiles.model_profiles import choose_model_profile, with_tool_images
+from gateway.core.results.decisions import TokenBudget
 from gateway.core.results.rescue import rescue
+from gateway.core.tokens import formulas_for
 from gateway.errors import InvalidRequest, UnsupportedContent
 
 BOTO3_TARGET = "bedrock_boto3"
@@ -58,6 +60,7 @@ async def lower_turn(
     tool_images: ToolImages | None = None,
     describer: MediaDescriber | None = None,
     media: MediaWork | None = None,
+    max_tokens: int | None = None,
 ) -> LoweredTurn:
     """Return the messages that give a model the results of all its calls, in the one form that its API accepts.
 
@@ -88,6 +91,9 @@ async def lower_turn(
             `kinds` (of `"image"`, `"audio"`) and `async describe(content, media_type) -> Described`.
         media: an open `gateway.MediaWorkers` that fits images, to keep its processes from turn to turn. None: one
             pool for all turns that are lowered concurrently in this event loop.
+        max_tokens: the budget of all results of the turn, text and images together, by the formula of the model
+            (docs/tokens.md). Large results share what small ones leave: their texts are cut, with a handle to the rest,
+            and their images scaled down or named in a line. None: no limit.
 
     Images that need fitting are fitted in worker processes, which concurrent calls share fairly.
 
@@ -104,6 +110,7 @@ async def lower_turn(
         drawings_as_text=transcodes,
         documents_converted=transcodes,
         describes=frozenset(describer.kinds) if describer is not None else frozenset(),
+        tokens=_token_budget(profile, model, max_tokens),
     )
     turn = await with_files_fetched(_calls(calls), profile, files)
     async with media_or_shared(media) as workers:
@@ -157,6 +164,16 @@ def model_profile_for(target: str, model: str | None, base_url: str | None) -> M
     """Return the target's profile that best matches this model and address. Raises ProfileError."""
     named = "bedrock_converse" if target == BOTO3_TARGET else target
     return choose_model_profile(model_profiles(), named, model=model, base_url=base_url)
+
+
+def _token_budget(profile: ModelProfile, model: str | None, most: int | None) -> TokenBudget | None:
+    """Return the budget of a turn; by the formulas for unknown hosts if nothing is known of the model."""
+    if most is None:
+        return None
+    if most < 1:
+        raise InvalidRequest(f"max_tokens cannot be {most}", remedy="it is at least 1, or None for no limit")
+    known = formulas_for(token_formulas(), profile.tokens.formulas, model)
+    return TokenBudget(most, known or formulas_for(token_formulas(), builtin_profiles()["default"].tokens.formulas))
 
 
 def _profile(target: str, model: str | None, base_url: str | None, tool_images: ToolImages | None) -> ModelProfile:

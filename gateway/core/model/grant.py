@@ -15,13 +15,14 @@ Patterns have it between a tool's own names, whatever name the tool is offered u
 
 
 class Quota(NamedTuple):
-    """How much may be asked for; None is no limit. A call is `tools/call`; bytes are those of results."""
+    """How much may be asked for; None is no limit. A call is `tools/call`; bytes and tokens are those of results."""
 
     requests_per_minute: int | None = None
     calls_at_once: int | None = None
     calls_per_minute: int | None = None
     calls_per_day: int | None = None
     bytes_per_day: int | None = None
+    picture_tokens_per_day: int | None = None
 
 
 UNLIMITED = Quota()

@@ -95,6 +95,12 @@ class ModelText(Rules):
     max_chars: Count | None = None
 
 
+class ModelTokens(Rules):
+    """The formulas (docs/tokens.md) of the models behind the API; empty if it serves any, or nothing is known."""
+
+    formulas: tuple[str, ...] = ()
+
+
 class ModelMatch(Rules):
     """The requests that a profile is for: shell globs on the model's name and on the API's base url."""
 
@@ -127,6 +133,7 @@ class ModelProfile(Rules):
     video: ModelMedia = ModelMedia()
     error: ModelErrors = ModelErrors()
     text: ModelText = ModelText()
+    tokens: ModelTokens = ModelTokens()
     file: ModelRefs = ModelRefs()
     """Files stored by the provider of the API, by id: `openai-file:file-abc`."""
     link: ModelRefs = ModelRefs()

@@ -248,6 +248,18 @@ class LimitRules(Rules):
     result_chars: Count | None = None
 
 
+class TokenRules(Rules):
+    """What results cost the model behind a host, in tokens.
+
+    `formulas`: the formulas (docs/tokens.md) of the models that the host uses, the most likely one first; empty if it
+    uses any, or nothing is known. `max_result`: of one result, text and media together; what exceeds it is cut, scaled
+    down, or named in a line.
+    """
+
+    formulas: tuple[str, ...] = ()
+    max_result: Count | None = None
+
+
 class ToolRules(Rules):
     """A host's limits and requirements for tools.
 
@@ -384,6 +396,7 @@ class Profile(Rules):
     error: ErrorRules = ErrorRules()
     content_url: ContentUrlRules = ContentUrlRules()
     limits: LimitRules = LimitRules()
+    tokens: TokenRules = TokenRules()
     tools: ToolRules = ToolRules()
     instructions: InstructionRules = InstructionRules()
     wait: WaitRules = WaitRules()

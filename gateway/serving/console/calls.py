@@ -1,6 +1,7 @@
 """Calls for the console: a list of the newest, and one with everything that it carried."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, NamedTuple
@@ -95,6 +96,7 @@ def call_row(call: PastCall) -> dict[str, Any]:
         "bytes_out": record.bytes_out,
         "blocks": record.blocks,
         "notes": len(record.notes),
+        "tokens": None if record.tokens is None else {**asdict(record.tokens), "formula": record.token_formula},
         "error": record.error,
     }
 

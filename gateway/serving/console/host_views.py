@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import anyio
 from anyio import to_process
 
-from gateway.config.builtin_profiles import load_profiles
+from gateway.config.builtin_profiles import load_profiles, token_formulas
 from gateway.config.schema import Settings
 from gateway.content.shaping import Shaped, Shaper
 from gateway.content.shaping.shaper import lift_within
@@ -19,6 +19,14 @@ from gateway.core.profiles.host_profiles import narrow
 from gateway.core.profiles.match_profile import choose_profile, find_profile
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
+from gateway.core.tokens import (
+    content_of_blocks,
+    content_of_result,
+    count_content,
+    formulas_for,
+    text_tokens,
+    token_words,
+)
 from gateway.errors import InvalidRequest
 from gateway.hosts.simulators.hosts import SIMULATORS
 from gateway.hosts.simulators.side import Side, side, summary
@@ -27,8 +35,6 @@ from gateway.serving.console.parts import characters, envelope_parts, seen_parts
 
 _SECONDS = 30.0
 _MOST_CHANGED = 8
-_CHARACTERS_PER_TOKEN = 4
-"""A rule of thumb for English and JSON; models count differently."""
 
 
 class ViewedHost(NamedTuple):
@@ -66,7 +72,8 @@ class HostViews:
     ) -> dict[str, Any]:
         """Return what the model of the host `name` gets of a tool's own result.
 
-        `title`, `profile`; `through` the gateway, and `direct`ly if the host is simulated: each with its `parts`, a
+        `title`, `profile`; `tokens`: what it costs the host's models, by formula, as `given` and as `sent`; `through`
+        the gateway, and `direct`ly if the host is simulated: each with its `parts`, a
         `summary` in a few words with its `tone` (good, kept, poor, bad), `problems`, `characters` of text and
         `text_tokens` (estimated); `effects` and `notes` in words: what was done to the result, and what was changed;
         `changed`: the images that were, each `before` and `after`, if as many arrive as there were.
@@ -91,6 +98,7 @@ class HostViews:
                 for effect in shaped.effects
             ],
             "notes": [note.model_dump(exclude_none=True) for note in shaped.notes],
+            "tokens": _costs(shaped, profile),
         }
         if name not in SIMULATORS:
             return self._compared(result, {**about, "direct": None, "through": self._as_sent(shaped)})
@@ -170,8 +178,27 @@ def _sides(
 
 
 def _amounts(parts: list[Mapping[str, Any]]) -> dict[str, int]:
-    count = characters(parts)
-    return {"characters": count, "text_tokens": -(-count // _CHARACTERS_PER_TOKEN)}
+    return {"characters": characters(parts), "text_tokens": sum(map(_tokens_of_part, parts))}
+
+
+def _tokens_of_part(part: Mapping[str, Any]) -> int:
+    """Return the tokens of a part's text; a text that is shown shortened counts in proportion to its whole length."""
+    text: str = part.get("text") or ""
+    return round(text_tokens(text) * max(1.0, part.get("characters", 0) / len(text))) if text else 0
+
+
+def _costs(shaped: Shaped, profile: Profile) -> list[dict[str, str]]:
+    """Return what the result costs by each formula of the host's models, in words."""
+    given = content_of_blocks(shaped.envelope.blocks)
+    sent = content_of_result(shaped.result, profile.structured.host)
+    return [
+        {
+            "model": formula.title,
+            "given": token_words(count_content(given, formula)),
+            "sent": token_words(count_content(sent, formula)),
+        }
+        for formula in formulas_for(token_formulas(), profile.tokens.formulas)
+    ]
 
 
 def _profile_of(name: str, settings: Settings) -> Profile:

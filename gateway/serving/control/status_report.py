@@ -14,6 +14,7 @@ from gateway.core.model.caller import Caller
 from gateway.core.tools.catalogue.repair import withheld
 from gateway.errors import GatewayError
 from gateway.serving.console.ports import ShownGateway
+from gateway.serving.control.list_costs import list_cost
 from gateway.serving.control.reload_config import Reloader
 from gateway.system.process_usage import memory_of_trees, own_memory
 
@@ -151,6 +152,7 @@ def _upstream(upstream: "Upstream", memory: Mapping[int, int], pins: "Pins") -> 
         "era": upstream.era,
         "revision": upstream.revision,
         "tools": len(upstream.tools()),
+        "list_tokens": list_cost(upstream.name, upstream.tools()),
         "withheld": [{"tool": tool, "why": why} for tool, why in withheld(upstream.tools())],
         "left_out": [*upstream.left_out, *([] if changed is None else [changed])],
         "sessions": upstream.sessions,

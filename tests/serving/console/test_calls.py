@@ -308,3 +308,14 @@ async def _first_events(shown: Shown, query: bytes, id: bytes = b"") -> str:
     with anyio.move_on_after(2):
         await shown.app(scope, receive, send)
     return said
+
+
+async def test_what_a_call_costs_is_shown(media: Shown) -> None:
+    await media.call("media__picture")
+    (one,) = (await media.json("/calls"))["calls"]
+    assert one["tokens"]["formula"] == "claude"
+    assert one["tokens"]["images"] == 4  # 40x30 pixels: 2 x 2 patches
+    assert "4 image tokens" in (await media.get("/calls")).text
+    seen = await media.json("/calls/1/seen/cursor")
+    assert [cost["model"].split()[0] for cost in seen["tokens"]] == ["Claude", "GPT-5.4,", "Gemini"]
+    assert "of them for images" in seen["tokens"][0]["sent"]

@@ -16,8 +16,9 @@ from gateway.core.model.turn import DETAIL_KEY, DETAILS, Answer, Call, FollowUp,
 from gateway.core.model_apis.turns.model_rules import rules_for, shows_images
 from gateway.core.model_apis.turns.raw_content import raw_content
 from gateway.core.model_apis.turns.references import is_file, reference
+from gateway.core.model_apis.turns.share_tokens import share_tokens
 from gateway.core.profiles.model_profile import ImagePlace, ModelImages, ModelMedia, ModelProfile
-from gateway.core.results.decisions import AsImage, AsIs, AsText, BlockDecision, ToTextLine, decide
+from gateway.core.results.decisions import AsImage, AsIs, AsText, BlockDecision, TokenBudget, ToTextLine, decide
 from gateway.core.results.decisions.links import link_words
 
 
@@ -28,6 +29,7 @@ class Choices:
     `drawings_as_text`: a drawing (SVG) that cannot be sent as an image becomes its source; `documents_converted`: a PDF
     that cannot be sent becomes its text, or images of its pages; `fits`: whether images can be fitted at all.
     `describes`: the kinds of media (`image`, `audio`) that can be described in words if they cannot be sent.
+    `tokens`: the budget of the whole turn, if it has one.
     """
 
     links_native: bool = False
@@ -35,6 +37,7 @@ class Choices:
     documents_converted: bool = False
     fits: bool = True
     describes: frozenset[str] = frozenset()
+    tokens: TokenBudget | None = None
 
 
 @dataclass(frozen=True)
@@ -53,10 +56,12 @@ def assemble(
 
     Effects and outcomes are keyed `<index of the call>/<key within its result>`.
     """
-    assembler = _Assembler(profile, choices or Choices())
+    choices = choices or Choices()
+    assembler = _Assembler(profile, choices)
+    budgets = None if choices.tokens is None else share_tokens(calls, choices.tokens)
     for index, call in enumerate(calls):
         mine = {key.split("/", 1)[1]: outcome for key, outcome in outcomes.items() if key.startswith(f"{index}/")}
-        assembler.add(index, call, mine)
+        assembler.add(index, call, mine, None if budgets is None else budgets[index])
     reply = wording.IMAGES_FOLLOW if profile.image.place == "after_reply" else None
     turn = Turn(tuple(assembler.answers), tuple(assembler.follow_ups), reply)
     return Assembled(turn, assembler.wanted, tuple(assembler.notes))
@@ -80,7 +85,7 @@ class _Assembler:
     kept: Mapping[str, Outcome] = field(default_factory=dict[str, Outcome])
     """Outcomes of storing the part of the call's content that was too much for the API."""
 
-    def add(self, index: int, call: Call, outcomes: Mapping[str, Outcome]) -> None:
+    def add(self, index: int, call: Call, outcomes: Mapping[str, Outcome], budget: TokenBudget | None) -> None:
         errors = self.profile.error
         raw, note = raw_content(call.envelope, self.profile)
         self.notes += [note] if note else []
@@ -94,7 +99,7 @@ class _Assembler:
         self.index = index
         shown = self.numbers.get("image shown", 0)
         rules = rules_for(self.profile, shown, converts_documents=self.choices.documents_converted)
-        decisions = decide(envelope, rules, outcomes, self.choices.describes)
+        decisions = decide(envelope, rules, outcomes, self.choices.describes, budget)
         self.wanted |= {f"{index}/{key}": effect for key, effect in decisions.wanted.items()}
         self.notes += [*envelope.notes, *decisions.notes]
         flagged = envelope.is_error and errors.flag

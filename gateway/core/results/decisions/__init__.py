@@ -15,18 +15,25 @@ from gateway.core.profiles.profile import Profile
 from gateway.core.results.decisions.block_decisions import AsImage, AsIs, AsText, BlockDecision, Decisions, ToTextLine
 from gateway.core.results.decisions.blocks import decide_block, is_document
 from gateway.core.results.decisions.budget import fits, within_budget
+from gateway.core.results.decisions.cut_texts import note_cuts
 from gateway.core.results.decisions.decision_context import DecisionContext
 from gateway.core.results.decisions.structured import structured_as_text
+from gateway.core.results.decisions.token_budget import TokenBudget, within_tokens
 
-__all__ = ["AsImage", "AsIs", "AsText", "BlockDecision", "Decisions", "ToTextLine", "decide"]
+__all__ = ["AsImage", "AsIs", "AsText", "BlockDecision", "Decisions", "ToTextLine", "TokenBudget", "decide"]
 
 
 def decide(
-    envelope: Envelope, profile: Profile, outcomes: Mapping[str, Outcome], describes: Collection[str] = ()
+    envelope: Envelope,
+    profile: Profile,
+    outcomes: Mapping[str, Outcome],
+    describes: Collection[str] = (),
+    tokens: TokenBudget | None = None,
 ) -> Decisions:
     """Decide what to do with each block of the envelope. Pure; never raises.
 
     `describes` are the kinds of media (`image`, `audio`) that can be described in words if they cannot be shown.
+    `tokens` is the budget of the result in tokens, if it has one.
     """
     context = DecisionContext(envelope, profile, outcomes, describes)
     decided: dict[int, list[BlockDecision]] = {}
@@ -42,6 +49,9 @@ def decide(
     elif envelope.has_structured_content and profile.structured.send == "never":
         context.note("repeated", "structured content, which the result's blocks already say", None)
     decided_blocks = within_budget(context, decided_blocks)
+    if tokens is not None:
+        decided_blocks = within_tokens(context, decided_blocks, tokens)
+    note_cuts(context, decided_blocks)
     if profile.handles == "always":
         decided_blocks = [context.with_handle(decision) for decision in decided_blocks]
     shows_media = any(

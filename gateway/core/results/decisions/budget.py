@@ -3,12 +3,9 @@
 Media is never removed to make space for text.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
-
-from gateway.core import wording
 from gateway.core.model.json_size import wire_chars
 from gateway.core.results.decisions.block_decisions import AsImage, AsIs, AsText, BlockDecision, ToTextLine
+from gateway.core.results.decisions.cut_texts import cut_texts, share, text_sizes
 from gateway.core.results.decisions.decision_context import DecisionContext, is_image
 from gateway.core.results.decisions.documents import left_out_page, smaller_page
 from gateway.core.results.decisions.images import fit_image_to_profile
@@ -16,8 +13,6 @@ from gateway.core.results.decisions.images import fit_image_to_profile
 _OVERHEAD = 200
 """Characters for the JSON around one block, including its caption or marker."""
 _MARGIN = 0.98
-_CUT_LINE = 160
-"""Characters for the line that says how much was left out."""
 _LEAST_TEXT = 400
 """Characters of text that are always kept."""
 _SMALLEST_IMAGE = 12_000
@@ -28,41 +23,31 @@ _MOST_KEPT_FREE = 0.75
 """Maximum share of the whole budget that is reserved for media."""
 _STEP = 4_096
 """Bytes to which an image's share is rounded down, so that one more word of text does not change the image's bytes."""
-_BREAK_WITHIN = 2_000
-"""Maximum distance, in characters, that a cut may move to coincide with the end of a line."""
 
 
 def within_budget(context: DecisionContext, decided_blocks: list[BlockDecision]) -> list[BlockDecision]:
     """Return the same decisions within the profile's limits on text and on the whole result."""
     limit = context.profile.limits.result_chars
-    decided_blocks = _cut_texts(context, decided_blocks, _text_limit(context))
+    decided_blocks = cut_texts(context, decided_blocks, _text_limit(context))
     if limit is None:
-        return _noted(context, decided_blocks)
+        return decided_blocks
     room, kept_free = _room(decided_blocks, limit), _kept_free(decided_blocks, limit)
     if room < kept_free:
         # Encoded as JSON, the text is longer than its own limit: escapes and captions count too.
         texts = sum(len(decision.text) for decision in decided_blocks if isinstance(decision, AsText))
-        decided_blocks = _cut_texts(context, decided_blocks, max(_LEAST_TEXT, texts + room - kept_free - texts // 20))
+        decided_blocks = cut_texts(context, decided_blocks, max(_LEAST_TEXT, texts + room - kept_free - texts // 20))
         room = _room(decided_blocks, limit)
-    return _noted(context, _fit_media(context, decided_blocks, max(0, room)))
+    return _fit_media(context, decided_blocks, max(0, room))
 
 
 def fits(context: DecisionContext, decided_blocks: list[BlockDecision], text: str) -> bool:
     """Whether a text placed after these decisions would be sent without being cut."""
     with_text = [*decided_blocks, AsText(text, key="")]
-    sizes, most = _text_sizes(with_text), _text_limit(context)
+    sizes, most = text_sizes(with_text), _text_limit(context)
     if most is not None and share(sizes, most)[len(decided_blocks)] < len(text):
         return False
     limit = context.profile.limits.result_chars
     return limit is None or _room(with_text, limit) >= _kept_free(decided_blocks, limit)
-
-
-def _noted(context: DecisionContext, decided_blocks: list[BlockDecision]) -> list[BlockDecision]:
-    """Record a note for each text that was cut; return the decisions unchanged."""
-    for decision in decided_blocks:
-        if isinstance(decision, AsText) and decision.whole is not None:
-            context.note("cut", f"{decision.left_out:,} of {len(decision.whole):,} characters of text", decision.index)
-    return decided_blocks
 
 
 def _text_limit(context: DecisionContext) -> int | None:
@@ -77,17 +62,6 @@ def _kept_free(decided_blocks: list[BlockDecision], limit: int) -> int:
     images = sum(min(len(decision.data), _FAIR_IMAGE) for decision in decided_blocks if isinstance(decision, AsImage))
     others = [_media_chars(decision) for decision in decided_blocks if isinstance(decision, AsIs)]
     return min(images + sum(chars for chars in others if chars <= most), most)
-
-
-def share(sizes: Mapping[int, int], room: int) -> dict[int, int]:
-    """Divide `room` fairly: small sizes are granted in full, and the large ones share the remainder equally."""
-    shares: dict[int, int] = {}
-    left = max(0, room)
-    by_size = sorted(sizes, key=lambda index: (sizes[index], index))
-    for place, index in enumerate(by_size):
-        shares[index] = min(sizes[index], left // (len(by_size) - place))
-        left -= shares[index]
-    return shares
 
 
 def _room(decided_blocks: list[BlockDecision], limit: int) -> int:
@@ -124,48 +98,6 @@ def _smaller(context: DecisionContext, decision: BlockDecision, chars: int) -> B
 
 
 _TOO_LARGE = "too large for one result"
-
-
-def _cut_texts(context: DecisionContext, decided_blocks: list[BlockDecision], limit: int | None) -> list[BlockDecision]:
-    sizes = _text_sizes(decided_blocks)
-    if limit is None or sum(sizes.values()) <= limit:
-        return decided_blocks
-    shares = share(sizes, limit)
-    return [
-        _cut(context, decision, shares[place])
-        if isinstance(decision, AsText) and sizes[place] > shares[place]
-        else decision
-        for place, decision in enumerate(decided_blocks)
-    ]
-
-
-def _text_sizes(decided_blocks: list[BlockDecision]) -> dict[int, int]:
-    """Return the length of each text in characters, by its index."""
-    return {place: len(decision.text) for place, decision in enumerate(decided_blocks) if isinstance(decision, AsText)}
-
-
-def _cut(context: DecisionContext, decision: AsText, room: int) -> AsText:
-    """Keep the head and tail of a text, with a line between them that says how to read the rest."""
-    whole = decision.whole if decision.whole is not None else decision.text
-    media_type = "application/json" if decision.index is None else "text/plain"
-    handle = context.keep(f"text:{decision.key}", whole, media_type, is_text=True)
-    url = context.url(f"text:{decision.key}")
-    kept = max(0, room - _CUT_LINE - len(url or ""))
-    head_end = _line_end(whole, kept * 3 // 4)
-    tail_start = _line_start(whole, len(whole) - (kept - kept * 3 // 4))
-    left_out = tail_start - head_end
-    line = wording.cut_mark(left_out, len(whole), head_end, handle, context.profile.tools.helpers, url)
-    return replace(decision, text=whole[:head_end] + line + whole[tail_start:], whole=whole, left_out=left_out)
-
-
-def _line_end(text: str, at: int) -> int:
-    found = text.rfind("\n", max(0, at - min(_BREAK_WITHIN, at // 4)), at)
-    return found if found > 0 else at
-
-
-def _line_start(text: str, at: int) -> int:
-    found = text.find("\n", at, at + min(_BREAK_WITHIN, (len(text) - at) // 4))
-    return found + 1 if found >= 0 else at
 
 
 def _text_chars(decision: BlockDecision) -> int:

@@ -1,6 +1,7 @@
 """Deciding about an image."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from gateway.core import wording
@@ -55,11 +56,18 @@ def fit_image_to_profile(
     max_bytes: int | None,
     beside: Mapping[str, Any],
     uri: str | None,
+    max_edge: int | None = None,
 ) -> AsImage | ToTextLine:
-    """Fit an image to the profile; the decision is provisional (the image unchanged) until the outcome is known."""
+    """Fit an image to the profile; the decision is provisional (the image unchanged) until the outcome is known.
+
+    `max_edge` takes the place of the profile's.
+    """
     found = source.found
     media_type = found.media_type or "application/octet-stream"
-    outcome = context.want(FitImage(key, found.data, media_type, image_target(context.profile.image, max_bytes)))
+    target = image_target(context.profile.image, max_bytes)
+    if max_edge is not None:
+        target = replace(target, max_edge=max_edge)
+    outcome = context.want(FitImage(key, found.data, media_type, target))
     if isinstance(outcome, Failed):
         context.note("failed", f"image: {outcome.reason}", source.index)
         return context.line(source, "image", outcome.reason, is_intact=key.startswith("refit"))

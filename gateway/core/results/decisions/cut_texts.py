@@ -1,0 +1,74 @@
+"""Cutting the texts of a result to a limit: the head and the tail stay, and a line says how to read the rest."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from gateway.core import wording
+from gateway.core.results.decisions.block_decisions import AsText, BlockDecision
+from gateway.core.results.decisions.decision_context import DecisionContext
+
+_CUT_LINE = 160
+"""Characters for the line that says how much was left out."""
+_BREAK_WITHIN = 2_000
+"""Maximum distance, in characters, that a cut may move to coincide with the end of a line."""
+
+
+def share(sizes: Mapping[int, int], room: int) -> dict[int, int]:
+    """Divide `room` fairly: small sizes are granted in full, and the large ones share the remainder equally."""
+    shares: dict[int, int] = {}
+    left = max(0, room)
+    by_size = sorted(sizes, key=lambda index: (sizes[index], index))
+    for place, index in enumerate(by_size):
+        shares[index] = min(sizes[index], left // (len(by_size) - place))
+        left -= shares[index]
+    return shares
+
+
+def cut_texts(context: DecisionContext, decided_blocks: list[BlockDecision], limit: int | None) -> list[BlockDecision]:
+    """Cut texts to `limit` characters together, the longest first; None is no limit."""
+    sizes = text_sizes(decided_blocks)
+    if limit is None or sum(sizes.values()) <= limit:
+        return decided_blocks
+    shares = share(sizes, limit)
+    return [
+        _cut(context, decision, shares[place])
+        if isinstance(decision, AsText) and sizes[place] > shares[place]
+        else decision
+        for place, decision in enumerate(decided_blocks)
+    ]
+
+
+def text_sizes(decided_blocks: list[BlockDecision]) -> dict[int, int]:
+    """Return the length of each text in characters, by its index."""
+    return {place: len(decision.text) for place, decision in enumerate(decided_blocks) if isinstance(decision, AsText)}
+
+
+def _cut(context: DecisionContext, decision: AsText, room: int) -> AsText:
+    """Keep the head and tail of a text, with a line between them that says how to read the rest."""
+    whole = decision.whole if decision.whole is not None else decision.text
+    media_type = "application/json" if decision.index is None else "text/plain"
+    handle = context.keep(f"text:{decision.key}", whole, media_type, is_text=True)
+    url = context.url(f"text:{decision.key}")
+    kept = max(0, room - _CUT_LINE - len(url or ""))
+    head_end = _line_end(whole, kept * 3 // 4)
+    tail_start = _line_start(whole, len(whole) - (kept - kept * 3 // 4))
+    left_out = tail_start - head_end
+    line = wording.cut_mark(left_out, len(whole), head_end, handle, context.profile.tools.helpers, url)
+    return replace(decision, text=whole[:head_end] + line + whole[tail_start:], whole=whole, left_out=left_out)
+
+
+def _line_end(text: str, at: int) -> int:
+    found = text.rfind("\n", max(0, at - min(_BREAK_WITHIN, at // 4)), at)
+    return found if found > 0 else at
+
+
+def _line_start(text: str, at: int) -> int:
+    found = text.find("\n", at, at + min(_BREAK_WITHIN, (len(text) - at) // 4))
+    return found + 1 if found >= 0 else at
+
+
+def note_cuts(context: DecisionContext, decided_blocks: list[BlockDecision]) -> None:
+    """Record a note for each text that was cut."""
+    for decision in decided_blocks:
+        if isinstance(decision, AsText) and decision.whole is not None:
+            context.note("cut", f"{decision.left_out:,} of {len(decision.whole):,} characters of text", decision.index)

@@ -1,0 +1,128 @@
+"""What a model reads of a result or of a list of tools: texts, and media with what is known of their size."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from gateway.core.model import media_types
+from gateway.core.model.base64_text import head
+from gateway.core.model.blocks import (
+    AudioBlock,
+    Block,
+    Found,
+    ImageBlock,
+    LinkBlock,
+    ResourceBlock,
+    TextBlock,
+    UnknownBlock,
+)
+from gateway.core.model.json_size import compact_json
+from gateway.core.model.json_values import as_list, as_object, objects_in
+from gateway.core.model.media_types import PixelSize
+
+MediumKind = Literal["image", "audio", "video", "document", "other"]
+_PDF = "application/pdf"
+_FAMILIES: Mapping[str, MediumKind] = {"image": "image", "audio": "audio", "video": "video"}
+
+
+@dataclass(frozen=True)
+class Medium:
+    """Something other than text. What is not known of it (pixels, seconds, pages) is None."""
+
+    kind: MediumKind
+    pixels: PixelSize | None = None
+    seconds: float | None = None
+    pages: int | None = None
+
+
+@dataclass(frozen=True)
+class Content:
+    """The texts and the media that a model reads, each in order."""
+
+    texts: Sequence[str] = ()
+    media: Sequence[Medium] = ()
+
+
+def medium_of(found: Found | None, kind: MediumKind = "other") -> Medium:
+    """Return the medium that bytes are, as far as their type shows; `kind` is used where the type is unknown."""
+    if found is None or found.media_type is None:
+        return Medium(kind)
+    if found.media_type == _PDF:
+        return Medium("document")
+    return Medium(_FAMILIES.get(media_types.family(found.media_type), kind), pixels=found.pixels)
+
+
+def content_of_blocks(blocks: Iterable[Block], structured: Any = None) -> Content:
+    """Return what a model reads that is given these blocks as they are, and structured content as JSON unless None.
+
+    Links and blocks of unknown kinds count as their JSON.
+    """
+    texts: list[str] = []
+    media: list[Medium] = []
+    for block in blocks:
+        match block:
+            case TextBlock():
+                texts.append(block.text)
+            case ImageBlock():
+                media.append(medium_of(block.found, "image"))
+            case AudioBlock():
+                media.append(medium_of(block.found, "audio"))
+            case ResourceBlock() if block.resource.blob is not None:
+                media.append(medium_of(block.found))
+            case ResourceBlock():
+                texts.append(block.resource.text or "")
+            case LinkBlock() | UnknownBlock():
+                texts.append(compact_json(block.wire()))
+    if structured is not None:
+        texts.append(compact_json(structured))
+    return Content(texts, media)
+
+
+def content_of_result(result: Mapping[str, Any], structured: str = "unknown") -> Content:
+    """Return what a host gives its model of a CallToolResult as wire JSON, which may be malformed.
+
+    `structured` is what the host does with structured content (`structured.host` of its profile). Of media only the
+    first bytes are read, for their type and size in pixels.
+    """
+    texts: list[str] = []
+    media: list[Medium] = []
+    for block in objects_in(as_list(result.get("content"))):
+        resource = as_object(block.get("resource"))
+        match block.get("type"):
+            case "text":
+                texts.append(text if isinstance(text := block.get("text"), str) else "")
+            case "image" | "audio" as kind:
+                media.append(_medium_in(block.get("data"), "image" if kind == "image" else "audio"))
+            case "resource" if "blob" in resource:
+                media.append(_medium_in(resource.get("blob"), "other"))
+            case "resource":
+                texts.append(text if isinstance(text := resource.get("text"), str) else "")
+            case _:
+                texts.append(compact_json(block))
+    value = result.get("structuredContent")
+    if value is not None and (structured in _BESIDE or (structured in _INSTEAD or not (texts or media))):
+        texts = [*([] if structured in _INSTEAD else texts), compact_json(value)]
+    return Content(texts, [] if structured == "replaces-all" and value is not None else media)
+
+
+_BESIDE = frozenset({"beside", "dumped"})
+_INSTEAD = frozenset({"replaces-text", "replaces-all"})
+
+
+def _medium_in(data: Any, kind: MediumKind) -> Medium:
+    """Return the medium that base64 is, by its first bytes."""
+    if not isinstance(data, str):
+        return Medium(kind)
+    sniffed = media_types.inspect(head(data, media_types.HEAD_BYTES))
+    return medium_of(Found(data="", byte_size=0, media_type=sniffed.media_type, pixels=sniffed.size), kind)
+
+
+def content_of_tools(tools: Iterable[Mapping[str, Any]]) -> Content:
+    """Return what a model reads of a list of tools: the name, description and input schema of each, as JSON.
+
+    What else a tool declares (titles, annotations, output schemas, `_meta`) is for hosts, which do not pass it on.
+    """
+    return Content([compact_json({key: tool[key] for key in _READ_OF_TOOL if key in tool}) for tool in tools])
+
+
+_READ_OF_TOOL = ("name", "description", "inputSchema")

@@ -1,0 +1,73 @@
+"""The budget of a turn in tokens: `lower_turn(..., max_tokens=...)`, with real media workers."""
+
+from base64 import b64decode, b64encode
+from io import BytesIO
+from typing import Any
+
+import pytest
+from PIL import Image
+
+import gateway
+from gateway.config.builtin_profiles import token_formulas
+from gateway.core.model.media_types import PixelSize
+from gateway.core.tokens import Content, Medium, count_content, text_tokens
+from gateway.errors import InvalidRequest
+
+pytestmark = pytest.mark.anyio
+LONG = "one line of many words\n" * 2_000
+
+
+def picture(width: int, height: int) -> dict[str, Any]:
+    written = BytesIO()
+    Image.new("RGB", (width, height), "teal").save(written, "PNG")
+    data = b64encode(written.getvalue()).decode()
+    return {"content": [{"type": "image", "data": data, "mimeType": "image/png"}]}
+
+
+def call(number: int, result: dict[str, Any]) -> dict[str, Any]:
+    return {"id": f"c{number}", "name": "look", "result": result}
+
+
+def text(words: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": words}]}
+
+
+def blocks(messages: list[Any]) -> list[dict[str, Any]]:
+    """The blocks of all tool results of Anthropic's API."""
+    return [block for message in messages for result in message["content"] for block in result["content"]]
+
+
+def cost(block: dict[str, Any]) -> int:
+    if block["type"] == "text":
+        return text_tokens(block["text"])
+    with Image.open(BytesIO(b64decode(block["source"]["data"]))) as image:
+        content = Content(media=[Medium("image", PixelSize(*image.size))])
+    return count_content(content, token_formulas()["claude"]).images
+
+
+async def test_large_results_share_what_small_ones_leave() -> None:
+    calls = [call(0, text("short")), call(1, text(LONG)), call(2, picture(1_900, 1_000)), call(3, text(LONG))]
+    turn = await gateway.lower_turn(calls, "anthropic_messages", model="claude-opus-4-7", max_tokens=3_000)
+    costs = [cost(block) for block in blocks(turn.messages)]
+    assert sum(costs) <= 3_000
+    assert max(costs) > 500
+    assert blocks(turn.messages)[0]["text"] == "short"
+    assert any(block["type"] == "image" for block in blocks(turn.messages))
+    assert any("tokens to its budget of" in note.text for note in turn.notes)
+
+
+async def test_without_a_budget_nothing_is_cut() -> None:
+    turn = await gateway.lower_turn([call(0, text(LONG))], "anthropic_messages")
+    assert blocks(turn.messages)[0]["text"] == LONG
+
+
+async def test_a_turn_within_its_budget_is_not_touched() -> None:
+    calls = [call(0, text("short")), call(1, picture(280, 280))]
+    bounded = await gateway.lower_turn(calls, "anthropic_messages", max_tokens=500)
+    assert bounded.messages == (await gateway.lower_turn(calls, "anthropic_messages")).messages
+
+
+@pytest.mark.parametrize("most", [0, -5])
+async def test_a_budget_of_nothing_is_refused(most: int) -> None:
+    with pytest.raises(InvalidRequest, match="max_tokens cannot be"):
+        await gateway.lower_turn([call(0, text("a"))], "anthropic_messages", max_tokens=most)
