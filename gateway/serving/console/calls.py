@@ -9,6 +9,7 @@ from starlette.requests import Request
 
 from gateway.config.secrets import all_secrets, longest_first
 from gateway.content.shaping.shaper import lift_within
+from gateway.core import apps
 from gateway.errors import InvalidRequest
 from gateway.hosts.simulators.hosts import SIMULATORS
 from gateway.serving.console.call_test import MOST, test_of_call
@@ -106,11 +107,12 @@ def _moment(seconds: float) -> str:
 def show_call(console: Console, call: PastCall) -> dict[str, Any]:
     """Return a call with its arguments, secrets masked, the parts of its own result, the notes, and hosts to compare.
 
-    `parts` and `arguments` are null if they are not kept, or not yet there. `test` is a test in Python that makes the
-    same call; it is null if that is not possible any more.
+    `parts` and `arguments` are null if they are not kept, or not yet there. `page` is the URI of the page (MCP Apps)
+    that its tool shows the result with, or null. `test` is a test in Python that makes the same call; it is null if
+    that is not possible any more.
     """
     result = call.result
-    given = None if call.arguments is None else _masked(console, call)
+    given = None if call.arguments is None else given_arguments(console, call)
     arguments = None if call.arguments is None else json_part(given)
     envelope = None if result is None else lift_within(result, console.gateway.settings.limits.blocks)
     parts = None if envelope is None else envelope_parts(envelope, console.shelf)
@@ -126,6 +128,7 @@ def show_call(console: Console, call: PastCall) -> dict[str, Any]:
         "result_notes": [note.model_dump(exclude_none=True) for note in call.record.notes],
         "hosts": [host._asdict() for host in hosts],
         "compared": chosen,
+        "page": page_uri(console, call),
         "test": _test(console, call, chosen, given, arguments["characters"] if arguments else 0),
     }
 
@@ -139,8 +142,17 @@ def compared(call: PastCall, known: set[str]) -> list[str]:
 def tool_of(console: Console, call: PastCall) -> Mapping[str, Any] | None:
     """Return the tool of a call as its upstream lists it now; None if it does not."""
     upstream = console.gateway.upstreams.get(call.record.upstream)
-    tools = () if upstream is None else upstream.tools()
+    # Some tools are there only for hosts that show pages, as the console does.
+    tools = () if upstream is None else (*upstream.tools(), *upstream.lists_for(console.operator(None)).tools)
     return next((tool for tool in tools if tool.get("name") == call.record.upstream_tool), None)
+
+
+def page_uri(console: Console, call: PastCall) -> str | None:
+    """Return the URI of the page that a call's result is shown with, as its upstream knows it; None without any."""
+    if call.result is None or not call.record.upstream_tool:
+        return None
+    found = (*apps.pages(tool_of(console, call)), *apps.pages(call.result))
+    return next((uri for uri in found if uri.startswith(apps.SCHEME)), None)
 
 
 def _test(console: Console, call: PastCall, compared_hosts: list[str], given: Any, size: int) -> str | None:
@@ -152,7 +164,8 @@ def _test(console: Console, call: PastCall, compared_hosts: list[str], given: An
     return test_of_call(upstream, call.record.upstream_tool, given if size <= MOST else None, hosts, _secrets(console))
 
 
-def _masked(console: Console, call: PastCall) -> Any:
+def given_arguments(console: Console, call: PastCall) -> Any:
+    """Return the arguments of a call, secrets masked."""
     schema = (tool_of(console, call) or {}).get("inputSchema")
     return masked(call.arguments, schema, _secrets(console))
 

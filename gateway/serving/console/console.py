@@ -8,6 +8,7 @@ from anyio.abc import TaskGroup
 from gateway.core.model.caller import Caller
 from gateway.errors import InvalidRequest
 from gateway.routing.check_arguments import ArgumentChecks
+from gateway.serving.console.drawn_pages import DrawnPages
 from gateway.serving.console.host_views import HostViews
 from gateway.serving.console.media import MediaShelf
 from gateway.serving.console.ports import Operation, Report, ShownGateway
@@ -32,6 +33,7 @@ class Console:
     tries: Tries
     checks: ArgumentChecks
     operation: Operation = field(default_factory=Operation)
+    pages: DrawnPages = field(default_factory=DrawnPages)
 
     def operator(self, profile: str | None) -> Caller:
         """Return whoever operates the gateway, as a host with this profile, for what is tried in the console."""
