@@ -22,7 +22,8 @@ from gateway.core.model.json_values import as_list, as_object
 from gateway.core.wording import plain
 from gateway.errors import InvalidRequest, TooManyCalls
 from gateway.serving.console.app_policy import page_policy, usable_domains
-from gateway.serving.console.calls import given_arguments, page_uri
+from gateway.serving.console.call_arguments import given_arguments
+from gateway.serving.console.calls import page_uri
 from gateway.serving.console.console import Console
 from gateway.serving.console.drawn_pages import AT_ONCE, PAGES_PATH, DrawnPage
 from gateway.serving.console.responses import as_json
@@ -96,7 +97,9 @@ async def _given(console: Console, request: Request) -> Response:
     call = console.history.find(request.path_params["number"])
     if call is None or call.result is None:
         return as_json({"error": "the result of this call is not kept"}, 404)
-    return as_json({"arguments": given_arguments(console, call) or {}, "result": call.result})
+    return as_json(
+        {"arguments": given_arguments(console.gateway, console.operator(None), call) or {}, "result": call.result}
+    )
 
 
 async def _call(console: Console, request: Request) -> Mapping[str, Any]:

@@ -7,21 +7,19 @@ from typing import Any, NamedTuple
 
 from starlette.requests import Request
 
-from gateway.config.secrets import all_secrets, longest_first
 from gateway.content.shaping.shaper import lift_within
 from gateway.core import apps
 from gateway.errors import InvalidRequest
 from gateway.hosts.simulators.hosts import SIMULATORS
+from gateway.serving.console.call_arguments import given_arguments, secrets_of, tool_of
 from gateway.serving.console.call_test import MOST, test_of_call
 from gateway.serving.console.console import Console
 from gateway.serving.console.host_views import viewed_hosts
 from gateway.serving.console.parts import characters, envelope_parts, json_part
 from gateway.serving.console.views import View, number_in
-from gateway.telemetry.audit.mask_arguments import masked
 from gateway.telemetry.call_history import CallHistory, PastCall
 
 PAGE = 100
-_SHORTEST_SECRET = 6
 _LONGEST = 500
 
 
@@ -112,8 +110,8 @@ def show_call(console: Console, call: PastCall) -> dict[str, Any]:
     that is not possible any more.
     """
     result = call.result
-    given = None if call.arguments is None else given_arguments(console, call)
-    arguments = None if call.arguments is None else json_part(given)
+    given = given_arguments(console.gateway, console.operator(None), call)
+    arguments = None if given is None else json_part(given)
     envelope = None if result is None else lift_within(result, console.gateway.settings.limits.blocks)
     parts = None if envelope is None else envelope_parts(envelope, console.shelf)
     hosts = viewed_hosts(console.gateway.settings)
@@ -139,19 +137,11 @@ def compared(call: PastCall, known: set[str]) -> list[str]:
     return [name for name in dict.fromkeys(wanted) if name in known][:3]
 
 
-def tool_of(console: Console, call: PastCall) -> Mapping[str, Any] | None:
-    """Return the tool of a call as its upstream lists it now; None if it does not."""
-    upstream = console.gateway.upstreams.get(call.record.upstream)
-    # Some tools are there only for hosts that show pages, as the console does.
-    tools = () if upstream is None else (*upstream.tools(), *upstream.lists_for(console.operator(None)).tools)
-    return next((tool for tool in tools if tool.get("name") == call.record.upstream_tool), None)
-
-
 def page_uri(console: Console, call: PastCall) -> str | None:
     """Return the URI of the page that a call's result is shown with, as its upstream knows it; None without any."""
     if call.result is None or not call.record.upstream_tool:
         return None
-    found = (*apps.pages(tool_of(console, call)), *apps.pages(call.result))
+    found = (*apps.pages(tool_of(console.gateway, console.operator(None), call)), *apps.pages(call.result))
     return next((uri for uri in found if uri.startswith(apps.SCHEME)), None)
 
 
@@ -161,17 +151,9 @@ def _test(console: Console, call: PastCall, compared_hosts: list[str], given: An
     if upstream is None or call.arguments is None or not call.record.upstream_tool:
         return None
     hosts = [name for name in compared_hosts if name in SIMULATORS] or ["unknown"]
-    return test_of_call(upstream, call.record.upstream_tool, given if size <= MOST else None, hosts, _secrets(console))
-
-
-def given_arguments(console: Console, call: PastCall) -> Any:
-    """Return the arguments of a call, secrets masked."""
-    schema = (tool_of(console, call) or {}).get("inputSchema")
-    return masked(call.arguments, schema, _secrets(console))
-
-
-def _secrets(console: Console) -> tuple[str, ...]:
-    return longest_first(all_secrets(console.gateway.settings), _SHORTEST_SECRET)
+    return test_of_call(
+        upstream, call.record.upstream_tool, given if size <= MOST else None, hosts, secrets_of(console.gateway)
+    )
 
 
 def filter_in(request: Request) -> CallFilter:
@@ -194,7 +176,9 @@ async def _seen(console: Console, request: Request) -> Mapping[str, Any]:
     if call.result is None:
         raise InvalidRequest("the result of this call is not kept", remedy="[console] max_bytes keeps more")
     settings = console.gateway.settings
-    return await console.views.view(call.result, tool_of(console, call), request.path_params["host"], settings)
+    return await console.views.view(
+        call.result, tool_of(console.gateway, console.operator(None), call), request.path_params["host"], settings
+    )
 
 
 VIEWS = (
