@@ -140,11 +140,11 @@ def app_routes(console: Console) -> list[Route]:
     async def given(request: Request) -> Response:
         return await _given(console, request)
 
-    return [Route("/api/calls/{number:int}/page/given", given)]
+    return [Route("/api/calls/{number:number}/page/given", given)]
 
 
 VIEWS = (
-    View("/calls/{number:int}/page", "app.html", _draw, "calls"),
-    View("/calls/{number:int}/page/call", "app_answer.html", _call, "calls", method="POST"),
-    View("/calls/{number:int}/page/read", "app_answer.html", _read, "calls", method="POST"),
+    View("/calls/{number:number}/page", "app.html", _draw, "calls"),
+    View("/calls/{number:number}/page/call", "app_answer.html", _call, "calls", method="POST"),
+    View("/calls/{number:number}/page/read", "app_answer.html", _read, "calls", method="POST"),
 )

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.config.secrets import all_secrets, longest_first
+from gateway.config.secrets import HIDDEN, all_secrets, longest_first
 from gateway.core.model.caller import Caller
+from gateway.core.model.json_values import is_list, is_object
 from gateway.serving.console.ports import ShownGateway
 from gateway.telemetry.audit.mask_arguments import masked
 from gateway.telemetry.call_history import PastCall
@@ -26,6 +27,17 @@ def given_arguments(gateway: ShownGateway, caller: Caller, call: PastCall) -> An
         return None
     schema = (tool_of(gateway, caller, call) or {}).get("inputSchema")
     return masked(arguments, schema, secrets_of(gateway))
+
+
+def repeatable_arguments(gateway: ShownGateway, caller: Caller, call: PastCall) -> Any:
+    """Return the arguments of a call to make it again: members that are secret are left out, and have to be given."""
+    return _without_hidden(given_arguments(gateway, caller, call))
+
+
+def _without_hidden(value: Any) -> Any:
+    if is_object(value):
+        return {name: _without_hidden(one) for name, one in value.items() if one != HIDDEN}
+    return [_without_hidden(one) for one in value] if is_list(value) else value
 
 
 def secrets_of(gateway: ShownGateway) -> tuple[str, ...]:

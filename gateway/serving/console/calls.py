@@ -15,6 +15,7 @@ from gateway.serving.console.call_arguments import given_arguments, secrets_of, 
 from gateway.serving.console.call_test import MOST, test_of_call
 from gateway.serving.console.console import Console
 from gateway.serving.console.host_views import viewed_hosts
+from gateway.serving.console.offers import address, offered_name
 from gateway.serving.console.parts import characters, envelope_parts, json_part
 from gateway.serving.console.views import View, number_in
 from gateway.telemetry.call_history import CallHistory, PastCall
@@ -106,7 +107,8 @@ def show_call(console: Console, call: PastCall) -> dict[str, Any]:
     """Return a call with its arguments, secrets masked, the parts of its own result, the notes, and hosts to compare.
 
     `parts` and `arguments` are null if they are not kept, or not yet there. `page` is the URI of the page (MCP Apps)
-    that its tool shows the result with, or null. `test` is a test in Python that makes the same call; it is null if
+    that its tool shows the result with, or null. `again` is the name of its tool for Try, as a part of an address, or
+    null. `test` is a test in Python that makes the same call; it is null if
     that is not possible any more.
     """
     result = call.result
@@ -126,6 +128,7 @@ def show_call(console: Console, call: PastCall) -> dict[str, Any]:
         "result_notes": [note.model_dump(exclude_none=True) for note in call.record.notes],
         "hosts": [host._asdict() for host in hosts],
         "compared": chosen,
+        "again": _again(console, call),
         "page": page_uri(console, call),
         "test": _test(console, call, chosen, given, arguments["characters"] if arguments else 0),
     }
@@ -135,6 +138,11 @@ def compared(call: PastCall, known: set[str]) -> list[str]:
     """Return the hosts to begin a comparison with: that of the call, and those that most people have."""
     wanted = (call.record.profile, "claude-desktop", "claude-code", "codex")
     return [name for name in dict.fromkeys(wanted) if name in known][:3]
+
+
+def _again(console: Console, call: PastCall) -> str | None:
+    name = offered_name(console, call.record.upstream, call.record.upstream_tool) if call.is_whole else None
+    return None if name is None else address(name)
 
 
 def page_uri(console: Console, call: PastCall) -> str | None:
@@ -183,6 +191,6 @@ async def _seen(console: Console, request: Request) -> Mapping[str, Any]:
 
 VIEWS = (
     View("/calls", "calls.html", _calls, "calls", "Calls"),
-    View("/calls/{number:int}", "call.html", _call, "calls"),
-    View("/calls/{number:int}/seen/{host}", "seen.html", _seen, "calls"),
+    View("/calls/{number:number}", "call.html", _call, "calls"),
+    View("/calls/{number:number}/seen/{host}", "seen.html", _seen, "calls"),
 )

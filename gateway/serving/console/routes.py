@@ -63,11 +63,11 @@ def console_app(console: Console, identify: Identify | None = None) -> ASGIApp:
     routes: list[BaseRoute] = [
         Mount("/static", StaticFiles(packages=[("gateway.serving.console", "static")])),
         Route("/events", partial(call_events, console)),
-        Route("/api/calls/{number:int}/result", partial(_result, console)),
+        Route("/api/calls/{number:number}/result", partial(_result, console)),
         Route("/api/media/{name}", partial(_media, console)),
         Route("/api/media/{name}/drawn", partial(_drawn, console)),
         Route("/api/media/{name}/pages", partial(_pages, console)),
-        Route("/api/media/{name}/pages/{page:int}", partial(_drawn, console)),
+        Route("/api/media/{name}/pages/{page:number}", partial(_drawn, console)),
         *app_routes(console),
         *store_routes(console),
         *routes_of(console, VIEWS),

@@ -16,11 +16,12 @@ from gateway.core.model.json_values import as_list, as_object, objects_in
 from gateway.core.model.wire import WireObject
 from gateway.errors import ContentTooLarge, InvalidRequest
 from gateway.serving.console import offers
+from gateway.serving.console.call_arguments import repeatable_arguments
 from gateway.serving.console.calls import page_uri
 from gateway.serving.console.console import Console
 from gateway.serving.console.parts import Part, envelope_parts, text_part
 from gateway.serving.console.read_form import Mistake, ReadForm
-from gateway.serving.console.schema_form import form_of
+from gateway.serving.console.schema_form import ABSENT, form_of
 from gateway.serving.console.submitted import submitted
 from gateway.serving.console.tries import CLIENT, Question, Try
 from gateway.serving.console.uri_template import expanded
@@ -54,8 +55,12 @@ async def _others(console: Console, request: Request) -> Mapping[str, Any]:
 async def _tool(console: Console, request: Request) -> Mapping[str, Any]:
     profile = _chosen(request)
     await offers.prepare_tools(console, profile)
-    shown = offers.show_tool(console, request.path_params["name"], profile)
-    return {**offers.profiles_of(console, profile), **shown, "as_json": None}
+    again = number_in(request, "call")
+    given: Any = ABSENT
+    if again is not None:
+        given = repeatable_arguments(console.gateway, console.operator(None), console.call(again)) or {}
+    shown = offers.show_tool(console, request.path_params["name"], profile, given)
+    return {**offers.profiles_of(console, profile), **shown, "as_json": None, "again": again}
 
 
 async def _form(console: Console, request: Request) -> Mapping[str, Any]:
