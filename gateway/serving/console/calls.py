@@ -1,12 +1,12 @@
 """Calls for the console: a list of the newest, and one with everything that it carried."""
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, NamedTuple
 
 from starlette.requests import Request
 
+from gateway.config.moments import moment_text
 from gateway.content.shaping.shaper import lift_within
 from gateway.core import apps
 from gateway.errors import InvalidRequest
@@ -78,7 +78,7 @@ def call_row(call: PastCall) -> dict[str, Any]:
     record = call.record
     return {
         "number": call.number,
-        "began": _moment(call.began),
+        "began": moment_text(call.began, "milliseconds"),
         "is_running": call.is_running,
         "outcome": None if call.is_running else record.outcome,
         "tool": record.tool,
@@ -97,10 +97,6 @@ def call_row(call: PastCall) -> dict[str, Any]:
         "notes": len(record.notes),
         "error": record.error,
     }
-
-
-def _moment(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def show_call(console: Console, call: PastCall) -> dict[str, Any]:
