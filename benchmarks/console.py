@@ -54,7 +54,7 @@ RESULT = {"content": [{"type": "text", "text": "x" * 200}]}
 
 async def report() -> dict[str, Any]:
     """The status that the pages show."""
-    upstream = {
+    upstream: dict[str, Any] = {
         "name": "up",
         "state": "ready",
         "cause": None,
