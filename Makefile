@@ -101,6 +101,7 @@ soak: $(VENV)/.gateway ## abandon 500 sessions and kill 500 upstreams; prints wh
 # A gateway that cannot be installed is left out, with the reason. `make bench ARGS="--quick"` takes two minutes.
 bench: $(VENV)/.development $(VENV)/.gateway bench-fastmcp bench-mcp-proxy ## measure what a call costs beside other gateways, and write docs/performance.md (a quarter of an hour)
 	@$(BIN)/python -m benchmarks.calls $(ARGS)
+	@$(BIN)/python -m benchmarks.console $(if $(ARGS),,--write)
 
 build: $(VENV)/.gateway ## build the wheel, and the bundle for Claude Desktop, in dist/
 	@rm -rf dist

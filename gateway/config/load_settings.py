@@ -142,8 +142,8 @@ def _anchored(document: Mapping[str, Any], folder: Path, environ: Mapping[str, s
     """Make relative paths in the document relative to `folder`.
 
     These are every upstream's `cwd`, `files`, `auth.assertion_file`, and `command` (if it is a path), the `folders` of
-    `[content]`, the `database` of `[access.authorization_server]`, and the paths in `[http]`, `[files]`, `[audit]` and
-    `[describe]`.
+    `[content]`, the `database` of `[access.authorization_server]`, and the paths in `[http]`, `[files]`, `[audit]`,
+    `[console]` and `[describe]`.
     """
     anchored = {**document, **_anchored_sections(document, folder, environ)}
     if isinstance(content := document.get("content"), dict):
@@ -172,7 +172,7 @@ def _anchored_list(table: dict[str, Any], key: str, folder: Path, environ: Mappi
 def _anchored_sections(document: Mapping[str, Any], folder: Path, environ: Mapping[str, str]) -> dict[str, Any]:
     anchored: dict[str, Any] = {}
     describe, access = document.get("describe"), document.get("access")
-    for section, key in (("files", "dir"), ("audit", "path")):
+    for section, key in (("files", "dir"), ("audit", "path"), ("console", "calls")):
         if is_dict(table := document.get(section)) and isinstance(path := table.get(key), str):
             anchored[section] = {**table, key: str(absolute_path(path, folder, environ))}
     if is_dict(access) and is_dict(server := access.get("authorization_server")):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from gateway.config.secrets import HIDDEN, SECRET_NAME, hide, longest_first
+from gateway.config.secrets import HIDDEN, SECRET_NAME, hide, longest_first, secret_segments
 from gateway.core.model.json_values import is_list, is_object
 
 _SHORTEST = 4
@@ -20,9 +20,9 @@ _REFERENCE = re.compile(r"\$\{(?:[A-Za-z_][A-Za-z0-9_]*+|(?:file|keyring|cmd):[^
 def masked_configuration(text: str, known: Iterable[str] = ()) -> str:
     """Return the text with `***` in place of secrets: `known` ones, and those that it has itself.
 
-    Those are the headers of upstreams, credentials in their URLs, and what a key, a variable or an option has whose
-    name says that it is secret. References such as `${TOKEN}` stay. A text that is neither TOML nor JSON has only the
-    known ones hidden.
+    Those are the headers of upstreams, credentials in their URLs, what looks drawn in the paths of URLs, and what a
+    key, a variable or an option has whose name says that it is secret. References such as `${TOKEN}` stay. A text that
+    is neither TOML nor JSON has only the known ones hidden.
     """
     found = {*known}
     for value in _secrets_of(_parsed(text)):
@@ -107,6 +107,7 @@ def _of_url(url: str) -> Iterator[str]:
     credentials = parts.netloc.rpartition("@")[0]
     if credentials:
         yield credentials
+    yield from secret_segments(parts.path)
     for name, value in parse_qsl(parts.query):
         if SECRET_NAME.search(name):
             yield value

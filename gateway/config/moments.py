@@ -1,6 +1,7 @@
-"""Dates and times in the configuration: reading them as text, and the second that they mean."""
+"""Dates and times as text: reading those of the configuration, and formatting seconds."""
 
 from datetime import UTC, date, datetime
+from typing import Literal
 
 
 def moment_in(text: str) -> date | None:
@@ -18,3 +19,8 @@ def seconds_of_moment(moment: date) -> float:
     if isinstance(moment, datetime):
         return moment.timestamp()
     return datetime(moment.year, moment.month, moment.day, tzinfo=UTC).timestamp()
+
+
+def moment_text(seconds: float, timespec: Literal["seconds", "milliseconds"] = "seconds") -> str:
+    """Format seconds since 1970 as `2026-11-20T09:30:00Z`."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec=timespec).replace("+00:00", "Z")

@@ -6,8 +6,14 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from gateway.config.schema import Settings, UpstreamSettings
 
-SECRET_NAME = re.compile(r"key|token|secret|passw|auth|credential|cookie|signature", re.IGNORECASE)
+SECRET_NAME = re.compile(
+    r"key|token|secret|passw|auth|credential|cookie|signature|(?<![a-z])(?:pat|pass|pwd|psk|jwt|bearer|dsn)(?![a-z])",
+    re.IGNORECASE,
+)
 """Matches names of variables and arguments whose values are secrets."""
+
+_RUN = re.compile(r"[A-Za-z0-9]{16,}+")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 HIDDEN = "***"
 """Replaces a secret."""
@@ -50,6 +56,7 @@ def upstream_secrets(settings: UpstreamSettings) -> Iterator[str]:
     if settings.url is not None:
         yield from _of_url(settings.url)
         parts = urlsplit(settings.url)
+        yield from secret_segments(parts.path)
         yield from (parts.query, *(value for _, value in parse_qsl(parts.query)))
 
 
@@ -58,6 +65,17 @@ def _of_url(url: str) -> Iterator[str]:
     credentials = urlsplit(url).netloc.rpartition("@")[0]
     yield credentials
     yield from (unquote(part) for part in credentials.split(":", 1))
+
+
+def secret_segments(path: str) -> Iterator[str]:
+    """Yield the segments of a URL's path that look as if somebody had drawn them, as some services' secret URLs have.
+
+    These are UUIDs, and those with 16 or more letters and digits in a row, both among them.
+    """
+    for segment in path.split("/"):
+        drawn = (one for one in _RUN.findall(segment) if not one.isalpha() and not one.isdigit())
+        if _UUID.fullmatch(segment) or next(drawn, None) is not None:
+            yield segment
 
 
 def _with_lines(secrets: Iterable[str]) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,9 @@ from gateway.core.model.caller import Caller
 from gateway.telemetry.calls import CallRecord
 
 _LISTENERS = 64
+
+Body = tuple[Any, Mapping[str, Any] | None]
+"""The arguments of a call, and its result; None for what it had not."""
 
 Listener = Callable[["PastCall"], object]
 """Called with each call that begins or ends. Must not block."""
@@ -27,16 +30,18 @@ class PastCall:
     is_running: bool = True
     is_whole: bool = True
     """Whether arguments and result are still kept."""
+    read: Callable[[], Body] | None = None
+    """Reads both from where they are kept, if not in memory: then they are there, even after a restart."""
 
     @property
     def arguments(self) -> Any:
         """The arguments of the request; None if there were none, or they are no longer kept."""
-        return self.record.kept_arguments
+        return self.record.kept_arguments if self.read is None else self.read()[0]
 
     @property
     def result(self) -> Mapping[str, Any] | None:
         """The upstream's own result, before it was shaped; None if there was none, or it is no longer kept."""
-        return self.record.kept_result
+        return self.record.kept_result if self.read is None else self.read()[1]
 
     @property
     def size(self) -> int:
@@ -81,6 +86,22 @@ class CallHistory:
             self._release(next(iter(self._whole.values())))
         self._tell(call)
 
+    def restore(self, calls: Iterable[PastCall]) -> None:
+        """Add calls of earlier runs, the oldest first, before any of this one."""
+        for call in calls:
+            self._calls[call.number] = call
+            self._last = call.number
+
+    def empty(self, number: int) -> None:
+        """Forget the arguments and the result of a call that ended."""
+        if (call := self._calls.get(number)) is not None:
+            self._release(call)
+
+    def forget(self, number: int) -> None:
+        """Forget a call that ended."""
+        if (call := self._calls.pop(number, None)) is not None:
+            self._release(call)
+
     def find(self, number: int) -> PastCall | None:
         """Return the call with this number, if it is still kept."""
         return self._calls.get(number)
@@ -111,6 +132,7 @@ class CallHistory:
         if self._whole.pop(call.number, None) is not None:
             self.bytes -= call.size
         call.is_whole = call.record.is_kept = False
+        call.read = None
         call.record.kept_arguments = call.record.kept_result = None
 
     def _tell(self, call: PastCall) -> None:

@@ -6,6 +6,8 @@ import tomllib
 import pytest
 
 from gateway.config.mask_toml import masked_configuration
+from gateway.config.schema import Settings
+from gateway.config.secrets import all_secrets
 
 TEXT = """\
 # mine
@@ -54,3 +56,41 @@ def test_json_is_masked_as_well() -> None:
 def test_odd_secrets_are_hidden(value: str) -> None:
     text = f"[upstreams.a]\ncommand = 'c'\nenv = {{ TOKEN = {json.dumps(value, ensure_ascii=False)} }}\n"
     assert tomllib.loads(masked_configuration(text))["upstreams"]["a"] == {"command": "c", "env": {"TOKEN": "***"}}
+
+
+@pytest.mark.parametrize(
+    "name", ["GH_PAT", "PAT", "github-pat", "DB_PASS", "PGPASS_PWD", "MY_JWT", "SENTRY_DSN", "pwd"]
+)
+def test_variables_with_a_secret_by_their_name_are_hidden(name: str) -> None:
+    text = f'[upstreams.a]\ncommand = "c"\nenv = {{ "{name}" = "gone-1234" }}\n'
+    assert "gone" not in masked_configuration(text)
+
+
+@pytest.mark.parametrize("name", ["PATH", "PATTERN", "COMPASS", "PASSAGE", "BYPASS_CACHE", "SPATIAL", "passenger"])
+def test_variables_that_only_sound_so_stay(name: str) -> None:
+    text = f'[upstreams.a]\ncommand = "c"\nenv = {{ {name} = "stays-1234" }}\n'
+    assert masked_configuration(text) == text
+
+
+@pytest.mark.parametrize(
+    "segment",
+    [
+        "a1b2c3d4e5f6a7b8",
+        "sk-live-Zk3jf8sLq0Pd93mXAlb2",
+        "0b6f4d7e-6a0e-4a55-9b63-b2d0f3a1c111",
+        "MTIzOjQ1Njc4OWFiY2RlZg==",
+    ],
+)
+def test_what_looks_drawn_in_the_path_of_a_url_is_hidden(segment: str) -> None:
+    text = f'[upstreams.a]\nurl = "https://host.example/api/{segment}/mcp"\n'
+    assert masked_configuration(text) == '[upstreams.a]\nurl = "https://host.example/api/***/mcp"\n'
+    settings = Settings.model_validate({"upstreams": {"a": {"url": f"https://host.example/{segment}"}}})
+    assert segment in set(all_secrets(settings))
+
+
+@pytest.mark.parametrize(
+    "path", ["mcp", "v1/servers/internationalisation", "2025-11-25/mcp-server", "20251125000000000000"]
+)
+def test_words_and_numbers_in_the_path_of_a_url_stay(path: str) -> None:
+    text = f'[upstreams.a]\nurl = "https://host.example/{path}"\n'
+    assert masked_configuration(text) == text

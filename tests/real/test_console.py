@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from tests.telemetry.conftest import Serving
 
@@ -88,6 +89,16 @@ CALLS = (
 )
 
 
+ACTS = {f"act-{name}" for name in ("add", "restart", "tools", "disable", "answer", "again", "file", "remove")}
+
+
+def dropped(folder: Path) -> Path:
+    """A picture on somebody's disk."""
+    path = folder / "dropped.png"
+    Image.new("RGB", (40, 30), "teal").save(path)
+    return path
+
+
 def test_every_screen_in_a_browser(console: Serving, chromium: str, node_modules: Path, tmp_path: Path) -> None:
     paper = console.call("paper__document")
     assert "result" in paper, paper
@@ -127,9 +138,11 @@ def test_every_screen_in_a_browser(console: Serving, chromium: str, node_modules
         "folder": str(folder),
         "screens": screens,
         "live": "/console/calls",
+        "acts": {"command": f"{sys.executable} {SERVERS / 'media_stdio.py'}", "file": str(dropped(tmp_path))},
     }
     found = walk(task, lambda: console.call("odd__table"))
-    assert len(found) == 4 * len(screens) + 1
+    assert len(found) == 4 * len(screens) + len(ACTS) + 1
+    assert {name for name in found if name.startswith("act-")} == ACTS
     assert {name: faults for name, faults in found.items() if faults} == {}
 
 

@@ -321,15 +321,13 @@ def _console_routes(settings: Settings, serving: Serving, access: "Access") -> "
     """Return the routes of the console, if it is to be served. It is open to the tokens of admins."""
     if not settings.console.enabled or serving.console is None:
         return []
-    from starlette.routing import Mount
-
-    from gateway.serving.console.routes import console_app
+    from gateway.serving.console.routes import console_mounts
 
     async def identify(authorization: str) -> "Identified | Fault":
         # Without any tokens everybody is somebody, but not every page in a browser may see the console.
         return await access.identify(authorization) if access.needs_token else "missing"
 
-    return [Mount(CONSOLE_PATH, console_app(serving.console.console, identify))]
+    return console_mounts(CONSOLE_PATH, serving.console.console, identify)
 
 
 def _origin(settings: Settings, port: int) -> str:

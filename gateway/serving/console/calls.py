@@ -2,26 +2,26 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, NamedTuple
 
 from starlette.requests import Request
 
-from gateway.config.secrets import all_secrets, longest_first
+from gateway.config.moments import moment_text
 from gateway.content.shaping.shaper import lift_within
+from gateway.core import apps
 from gateway.errors import InvalidRequest
 from gateway.hosts.simulators.hosts import SIMULATORS
+from gateway.serving.console.call_arguments import given_arguments, secrets_of, tool_of
 from gateway.serving.console.call_test import MOST, test_of_call
 from gateway.serving.console.console import Console
 from gateway.serving.console.host_views import viewed_hosts
+from gateway.serving.console.offers import address, offered_name
 from gateway.serving.console.parts import characters, envelope_parts, json_part
 from gateway.serving.console.views import View, number_in
-from gateway.telemetry.audit.mask_arguments import masked
 from gateway.telemetry.call_history import CallHistory, PastCall
 
 PAGE = 100
-_SHORTEST_SECRET = 6
 _LONGEST = 500
 
 
@@ -79,7 +79,7 @@ def call_row(call: PastCall) -> dict[str, Any]:
     record = call.record
     return {
         "number": call.number,
-        "began": _moment(call.began),
+        "began": moment_text(call.began, "milliseconds"),
         "is_running": call.is_running,
         "outcome": None if call.is_running else record.outcome,
         "tool": record.tool,
@@ -101,19 +101,17 @@ def call_row(call: PastCall) -> dict[str, Any]:
     }
 
 
-def _moment(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 def show_call(console: Console, call: PastCall) -> dict[str, Any]:
     """Return a call with its arguments, secrets masked, the parts of its own result, the notes, and hosts to compare.
 
-    `parts` and `arguments` are null if they are not kept, or not yet there. `test` is a test in Python that makes the
-    same call; it is null if that is not possible any more.
+    `parts` and `arguments` are null if they are not kept, or not yet there. `page` is the URI of the page (MCP Apps)
+    that its tool shows the result with, or null. `again` is the name of its tool for Try, as a part of an address, or
+    null. `test` is a test in Python that makes the same call; it is null if
+    that is not possible any more.
     """
     result = call.result
-    given = None if call.arguments is None else _masked(console, call)
-    arguments = None if call.arguments is None else json_part(given)
+    given = given_arguments(console.gateway, console.operator(None), call)
+    arguments = None if given is None else json_part(given)
     envelope = None if result is None else lift_within(result, console.gateway.settings.limits.blocks)
     parts = None if envelope is None else envelope_parts(envelope, console.shelf)
     hosts = viewed_hosts(console.gateway.settings)
@@ -128,6 +126,8 @@ def show_call(console: Console, call: PastCall) -> dict[str, Any]:
         "result_notes": [note.model_dump(exclude_none=True) for note in call.record.notes],
         "hosts": [host._asdict() for host in hosts],
         "compared": chosen,
+        "again": _again(console, call),
+        "page": page_uri(console, call),
         "test": _test(console, call, chosen, given, arguments["characters"] if arguments else 0),
     }
 
@@ -138,11 +138,17 @@ def compared(call: PastCall, known: set[str]) -> list[str]:
     return [name for name in dict.fromkeys(wanted) if name in known][:3]
 
 
-def tool_of(console: Console, call: PastCall) -> Mapping[str, Any] | None:
-    """Return the tool of a call as its upstream lists it now; None if it does not."""
-    upstream = console.gateway.upstreams.get(call.record.upstream)
-    tools = () if upstream is None else upstream.tools()
-    return next((tool for tool in tools if tool.get("name") == call.record.upstream_tool), None)
+def _again(console: Console, call: PastCall) -> str | None:
+    name = offered_name(console, call.record.upstream, call.record.upstream_tool) if call.is_whole else None
+    return None if name is None else address(name)
+
+
+def page_uri(console: Console, call: PastCall) -> str | None:
+    """Return the URI of the page that a call's result is shown with, as its upstream knows it; None without any."""
+    if call.result is None or not call.record.upstream_tool:
+        return None
+    found = (*apps.pages(tool_of(console.gateway, console.operator(None), call)), *apps.pages(call.result))
+    return next((uri for uri in found if uri.startswith(apps.SCHEME)), None)
 
 
 def _test(console: Console, call: PastCall, compared_hosts: list[str], given: Any, size: int) -> str | None:
@@ -151,16 +157,9 @@ def _test(console: Console, call: PastCall, compared_hosts: list[str], given: An
     if upstream is None or call.arguments is None or not call.record.upstream_tool:
         return None
     hosts = [name for name in compared_hosts if name in SIMULATORS] or ["unknown"]
-    return test_of_call(upstream, call.record.upstream_tool, given if size <= MOST else None, hosts, _secrets(console))
-
-
-def _masked(console: Console, call: PastCall) -> Any:
-    schema = (tool_of(console, call) or {}).get("inputSchema")
-    return masked(call.arguments, schema, _secrets(console))
-
-
-def _secrets(console: Console) -> tuple[str, ...]:
-    return longest_first(all_secrets(console.gateway.settings), _SHORTEST_SECRET)
+    return test_of_call(
+        upstream, call.record.upstream_tool, given if size <= MOST else None, hosts, secrets_of(console.gateway)
+    )
 
 
 def filter_in(request: Request) -> CallFilter:
@@ -183,11 +182,13 @@ async def _seen(console: Console, request: Request) -> Mapping[str, Any]:
     if call.result is None:
         raise InvalidRequest("the result of this call is not kept", remedy="[console] max_bytes keeps more")
     settings = console.gateway.settings
-    return await console.views.view(call.result, tool_of(console, call), request.path_params["host"], settings)
+    return await console.views.view(
+        call.result, tool_of(console.gateway, console.operator(None), call), request.path_params["host"], settings
+    )
 
 
 VIEWS = (
     View("/calls", "calls.html", _calls, "calls", "Calls"),
-    View("/calls/{number:int}", "call.html", _call, "calls"),
-    View("/calls/{number:int}/seen/{host}", "seen.html", _seen, "calls"),
+    View("/calls/{number:number}", "call.html", _call, "calls"),
+    View("/calls/{number:number}/seen/{host}", "seen.html", _seen, "calls"),
 )

@@ -1,6 +1,7 @@
 """The console of one gateway: what its pages share, while they are served."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import anyio
 from anyio.abc import TaskGroup
@@ -8,7 +9,11 @@ from anyio.abc import TaskGroup
 from gateway.core.model.caller import Caller
 from gateway.errors import InvalidRequest
 from gateway.routing.check_arguments import ArgumentChecks
+from gateway.serving.console.call_arguments import given_arguments
+from gateway.serving.console.call_file import Bounds, CallFile, EndedCall
+from gateway.serving.console.drawn_pages import DrawnPages
 from gateway.serving.console.host_views import HostViews
+from gateway.serving.console.keep_calls import CallKeeper
 from gateway.serving.console.media import MediaShelf
 from gateway.serving.console.ports import Operation, Report, ShownGateway
 from gateway.serving.console.sessions import ConsoleSessions
@@ -32,6 +37,7 @@ class Console:
     tries: Tries
     checks: ArgumentChecks
     operation: Operation = field(default_factory=Operation)
+    pages: DrawnPages = field(default_factory=DrawnPages)
 
     def operator(self, profile: str | None) -> Caller:
         """Return whoever operates the gateway, as a host with this profile, for what is tried in the console."""
@@ -52,13 +58,26 @@ def open_console(
 ) -> Console:
     """Return the console of a gateway, whose calls are kept from now on if they were not before.
 
-    What it tries runs in `tasks`.
+    What it tries runs in `tasks`. Raises ConfigError if the file of past calls cannot be used.
     """
     telemetry, settings = gateway.router.telemetry, gateway.settings.console
-    if telemetry.history is None:
-        telemetry.history = CallHistory(settings.max_calls, settings.max_bytes)
+    history, operation = telemetry.history, operation or Operation()
+    if history is None:
+        history = CallHistory(settings.max_calls, settings.max_bytes)
+        if settings.calls is not None:
+            tasks.start_soon(_keeper(history, settings.calls, gateway, operation).run)
+        telemetry.history = history
     shelf = MediaShelf()
     views = HostViews(gateway.preview(), shelf, anyio.CapacityLimiter(_SIMULATIONS), gateway.settings.limits.blocks)
-    tries = Tries(gateway.router, telemetry.history, tasks)
-    checks, operation = ArgumentChecks(), operation or Operation()
-    return Console(gateway, report, ConsoleSessions(), telemetry.history, shelf, views, tries, checks, operation)
+    tries = Tries(gateway.router, history, tasks)
+    return Console(gateway, report, ConsoleSessions(), history, shelf, views, tries, ArgumentChecks(), operation)
+
+
+def _keeper(history: CallHistory, path: Path, gateway: ShownGateway, operation: Operation) -> CallKeeper:
+    settings, caller = gateway.settings.console, operator(None, operation.principal)
+
+    def taken(call: PastCall) -> EndedCall:
+        return EndedCall(call, given_arguments(gateway, caller, call), call.result)
+
+    bounds = Bounds(settings.max_calls, settings.max_bytes, settings.max_age)
+    return CallKeeper(history, CallFile(path, bounds), taken)

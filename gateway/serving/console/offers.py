@@ -126,8 +126,18 @@ def tool_of(console: Console, name: str, profile: str | None) -> WireObject:
     return found
 
 
-def show_tool(console: Console, name: str, profile: str | None) -> dict[str, Any]:
-    """Return a tool with the `form` for its arguments, and its schemas. Raises UnknownTool."""
+def offered_name(console: Console, upstream: str, tool: str) -> str | None:
+    """Return the name under which the console is offered a tool, by the upstream's own; None if it is not."""
+    routes = console.gateway.router.catalogue(console.operator(None)).routes
+    return next((name for name, route in routes.items() if (route.upstream, route.tool) == (upstream, tool)), None)
+
+
+def show_tool(console: Console, name: str, profile: str | None, value: Any = ABSENT) -> dict[str, Any]:
+    """Return a tool with the `form` for its arguments, which has `value` if given, and its schemas.
+
+    Raises:
+        UnknownTool: there is no such tool.
+    """
     tool = tool_of(console, name, profile)
     route = console.gateway.router.catalogue(console.operator(profile)).routes[name]
     output = tool.get("outputSchema")
@@ -137,7 +147,7 @@ def show_tool(console: Console, name: str, profile: str | None) -> dict[str, Any
         "upstream": route.upstream,
         "upstream_tool": route.tool,
         "is_own": route.upstream == OWN,
-        "form": tool_form(console, name, profile),
+        "form": tool_form(console, name, profile, value),
         "schema": json_part(tool["inputSchema"]),
         "output_schema": json_part(output) if output else None,
     }

@@ -49,12 +49,11 @@ class ConsoleOnRequest:
 
     async def _listen(self) -> str:
         from starlette.applications import Starlette
-        from starlette.routing import Mount
 
-        from gateway.serving.console.routes import console_app
+        from gateway.serving.console.routes import console_mounts
         from gateway.serving.http.loopback import serve_on_loopback
 
         # Browsers send cookies to all ports of a machine (RFC 6265, 8.5), but not to paths that nobody else can know.
         path = f"{CONSOLE_PATH}-{secrets.token_urlsafe(16)}"
-        app = Starlette(routes=[Mount(path, console_app(self.console))])
+        app = Starlette(routes=console_mounts(path, self.console))
         return await serve_on_loopback(self._tasks, app) + path

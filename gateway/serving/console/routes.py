@@ -13,11 +13,14 @@ from gateway.errors import MediaError
 from gateway.serving.console import media
 from gateway.serving.console.access_overview import VIEWS as ACCESS_VIEWS
 from gateway.serving.console.admission import Admission, Identify
+from gateway.serving.console.app_pages import VIEWS as APP_VIEWS
+from gateway.serving.console.app_pages import app_routes
 from gateway.serving.console.calibrations import VIEWS as CALIBRATION_VIEWS
 from gateway.serving.console.call_events import call_events
 from gateway.serving.console.calls import VIEWS as CALL_VIEWS
 from gateway.serving.console.config_changes import VIEWS as CHANGE_VIEWS
 from gateway.serving.console.console import Console
+from gateway.serving.console.drawn_pages import PAGES_PATH, page_routes
 from gateway.serving.console.edit_profile import VIEWS as EDIT_VIEWS
 from gateway.serving.console.found_servers import VIEWS as FOUND_VIEWS
 from gateway.serving.console.home import VIEWS as HOME_VIEWS
@@ -34,6 +37,7 @@ from gateway.serving.console.waiting_calls import VIEWS as APPROVAL_VIEWS
 VIEWS = (
     *HOME_VIEWS,
     *CALL_VIEWS,
+    *APP_VIEWS,
     *TRY_VIEWS,
     *HOST_VIEWS,
     *CALIBRATION_VIEWS,
@@ -48,16 +52,23 @@ VIEWS = (
 )
 
 
+def console_mounts(path: str, console: Console, identify: Identify | None = None) -> list[BaseRoute]:
+    """Return the console at a path of one segment, with the pages of apps beside it, at `/console-pages`."""
+    pages = Starlette(routes=page_routes(console), exception_handlers={404: _missing})
+    return [Mount(PAGES_PATH, pages), Mount(path, console_app(console, identify))]
+
+
 def console_app(console: Console, identify: Identify | None = None) -> ASGIApp:
     """Return the console as an application, to be mounted. `identify` knows admins by their tokens."""
     routes: list[BaseRoute] = [
         Mount("/static", StaticFiles(packages=[("gateway.serving.console", "static")])),
         Route("/events", partial(call_events, console)),
-        Route("/api/calls/{number:int}/result", partial(_result, console)),
+        Route("/api/calls/{number:number}/result", partial(_result, console)),
         Route("/api/media/{name}", partial(_media, console)),
         Route("/api/media/{name}/drawn", partial(_drawn, console)),
         Route("/api/media/{name}/pages", partial(_pages, console)),
-        Route("/api/media/{name}/pages/{page:int}", partial(_drawn, console)),
+        Route("/api/media/{name}/pages/{page:number}", partial(_drawn, console)),
+        *app_routes(console),
         *store_routes(console),
         *routes_of(console, VIEWS),
     ]

@@ -15,79 +15,44 @@ All have `name` (of the control), `at` (the place; see `read_form`), `label`, `d
 same value, whatever the schema is. References are followed within the schema only; depth and number are bounded.
 """
 
-import json
-import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any
 
 from gateway.core.model.canonical_json import canonical_json
-from gateway.core.model.json_shape import is_deep
 from gateway.core.model.json_values import as_object, is_list, is_object
 from gateway.core.tools.arguments import Parameter
 from gateway.core.tools.catalogue.faults import References
-from gateway.core.wording import counted
-from gateway.serving.console.read_form import encoded, joined, row_token
-from gateway.telemetry.sanitize import neutral
-
-Field = dict[str, Any]
+from gateway.serving.console.form_controls import (
+    ABSENT,
+    Absent,
+    Field,
+    Option,
+    Place,
+    about_field,
+    as_json_text,
+    index_of,
+    initial,
+    json_field,
+    more_field,
+    number_field,
+    options_of,
+    pick_field,
+    shortened_words,
+    text_field,
+)
+from gateway.serving.console.read_form import encoded, row_token
 
 MOST_FIELDS = 400
 DEEPEST = 8
 _MOST_MEMBERS = 150
 _MOST_ROWS = 100
-_MOST_OPTIONS = 500
 _MOST_BRANCHES = 20
 _MOST_FILLED_ROWS = 3
-_MOST_TEXT = 200_000
-_LONGEST_WORDS = 4_000
-_ONE_LINE = 80
-_LARGEST = 10**300
-"""Numbers beyond this are given as JSON: a control for numbers would lose them."""
-
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
-_EXAMPLES = {
-    "date-time": "2026-01-31T12:00:00Z",
-    "email": "name@example.org",
-    "uri": "https://example.org/",
-    "url": "https://example.org/",
-    "uuid": "123e4567-e89b-12d3-a456-426614174000",
-    "ipv4": "192.0.2.1",
-    "ipv6": "2001:db8::1",
-    "hostname": "example.org",
-    "duration": "PT1H30M",
-    "time": "12:00:00Z",
-}
-_HINTED = (
-    ("minimum", "at least {}"),
-    ("exclusiveMinimum", "more than {}"),
-    ("maximum", "at most {}"),
-    ("exclusiveMaximum", "less than {}"),
-    ("multipleOf", "a multiple of {}"),
-    ("pattern", "fits {}"),
-    ("format", "format {}"),
-)
-_COUNTED = (
-    ("minLength", "at least {}", "character"),
-    ("maxLength", "at most {}", "character"),
-    ("minItems", "at least {}", "item"),
-    ("maxItems", "at most {}", "item"),
-    ("minProperties", "at least {}", "member"),
-    ("maxProperties", "at most {}", "member"),
-)
 _STRUCTURE = frozenset(
     {"type", "properties", "items", "enum", "const", "$ref", "anyOf", "oneOf", "allOf", "prefixItems"}
 )
 """Members of a schema that say what a value is, rather than what more is wanted of it."""
-
-
-class _Absent:
-    pass
-
-
-ABSENT: Final = _Absent()
-"""No value is given."""
 
 
 def form_of(schema: Any, value: Any = ABSENT, *, content: Iterable[Parameter] = ()) -> Field:
@@ -97,42 +62,8 @@ def form_of(schema: Any, value: Any = ABSENT, *, content: Iterable[Parameter] = 
     that take content.
     """
     builder = _Builder(as_object(schema), {parameter.path: parameter for parameter in content})
-    place = _Place("", (), "", True, 0, (), isinstance(value, _Absent))
+    place = Place("", (), "", True, 0, (), isinstance(value, Absent))
     return builder.field(schema, place, value)
-
-
-class _Place(NamedTuple):
-    """A place of the form: its pointer, its path for `content`, its label, and whether a value is required there.
-
-    `trail` are the references that have led here; `fills`: whether defaults are put in.
-    """
-
-    pointer: str
-    path: tuple[str | None, ...]
-    label: str
-    required: bool
-    depth: int
-    trail: tuple[str, ...]
-    fills: bool
-
-    def member(self, name: str, *, required: bool) -> "_Place":
-        return self._replace(
-            pointer=joined(self.pointer, name),
-            path=(*self.path, name),
-            label=name,
-            required=required,
-            depth=self.depth + 1,
-        )
-
-    def row(self, token: str, *, fills: bool) -> "_Place":
-        return self._replace(
-            pointer=f"{self.pointer}/{token}",
-            path=(*self.path, None),
-            label="",
-            required=True,
-            depth=self.depth + 1,
-            fills=fills,
-        )
 
 
 class _Builder:
@@ -141,19 +72,19 @@ class _Builder:
         self._content = content
         self._count = 0
 
-    def field(self, schema: Any, place: _Place, value: Any) -> Field:
+    def field(self, schema: Any, place: Place, value: Any) -> Field:
         """Return the field for a value, or for none, at a place."""
         self._count += 1
         if self._count > MOST_FIELDS or place.depth > DEEPEST:
-            return _json_field(as_object(schema), place, value)
+            return json_field(as_object(schema), place, value)
         whole, place = self._whole(schema, place)
         if whole is None:
-            return _json_field(as_object(schema), place, value)
-        value = _initial(whole, place, value)
+            return json_field(as_object(schema), place, value)
+        value = initial(whole, place, value)
         built = self._built(whole, place, value)
-        return _json_field(whole, place, value) if built is None else built
+        return json_field(whole, place, value) if built is None else built
 
-    def _whole(self, schema: Any, place: _Place) -> tuple[Mapping[str, Any] | None, _Place]:
+    def _whole(self, schema: Any, place: Place) -> tuple[Mapping[str, Any] | None, Place]:
         """Return a schema with its references and `allOf` put in, without the places that lead back to themselves."""
         whole: Any = schema
         trail = place.trail
@@ -186,11 +117,11 @@ class _Builder:
                 return whole, place._replace(trail=trail)
         return None, place
 
-    def _built(self, schema: Mapping[str, Any], place: _Place, value: Any) -> Field | None:
+    def _built(self, schema: Mapping[str, Any], place: Place, value: Any) -> Field | None:
         """Return the field, or None if a form cannot express the value."""
-        options = _options(schema)
+        options = options_of(schema)
         if options is not None:
-            return _pick(schema, place, value, options)
+            return pick_field(schema, place, value, options)
         branches = _branches(schema, value, place)
         if len(branches) > 1:
             return self._union(schema, place, value, branches)
@@ -203,20 +134,20 @@ class _Builder:
             case "array":
                 return self._array(schema, place, value)
             case "string":
-                return _text(schema, place, value, self._content.get(place.path))
+                return text_field(schema, place, value, self._content.get(place.path))
             case "number" | "integer" as kind:
-                return _number(schema, place, value, whole=kind == "integer")
+                return number_field(schema, place, value, whole=kind == "integer")
             case kind:
-                return _pick(schema, place, value, _FIXED[kind]) if kind in _FIXED else None
+                return pick_field(schema, place, value, _FIXED[kind]) if kind in _FIXED else None
 
     def _union(
-        self, schema: Mapping[str, Any], place: _Place, value: Any, branches: Sequence[Mapping[str, Any]]
+        self, schema: Mapping[str, Any], place: Place, value: Any, branches: Sequence[Mapping[str, Any]]
     ) -> Field | None:
         if len(branches) > _MOST_BRANCHES:
             return None
         resolved = [self._whole(branch, place)[0] for branch in branches]
         chosen = None
-        if not isinstance(value, _Absent):
+        if not isinstance(value, Absent):
             fitting = (at for at, one in enumerate(resolved) if one is not None and self._may_be(one, value, place))
             chosen = next(fitting, None)
             if chosen is None:
@@ -226,17 +157,17 @@ class _Builder:
         inside = place._replace(depth=place.depth + 1, required=True)
         built: list[Field] = []
         for at, branch in enumerate(branches):
-            given = at == chosen and not isinstance(value, _Absent)
+            given = at == chosen and not isinstance(value, Absent)
             there = inside if given else inside._replace(fills=True)
             field = self.field(branch, there, value if given else ABSENT)
             built.append({"words": self._branch_words(branch, resolved[at], at), "field": field})
-        return {**_about("union", schema, place, chosen is not None), "branches": built, "chosen": chosen}
+        return {**about_field("union", schema, place, chosen is not None), "branches": built, "chosen": chosen}
 
-    def _may_be(self, schema: Mapping[str, Any], value: Any, place: _Place) -> bool:
+    def _may_be(self, schema: Mapping[str, Any], value: Any, place: Place) -> bool:
         """Whether a value looks like one of a branch: by its type, and by members that are fixed."""
-        options = _options(schema)
+        options = options_of(schema)
         if options is not None:
-            return _index(options, value) is not None
+            return index_of(options, value) is not None
         kinds = _types(schema) or ((_type(schema),) if _type(schema) else ())
         if kinds and not any(_is_of(kind, value) for kind in kinds):
             return False
@@ -254,25 +185,25 @@ class _Builder:
         schema = whole or branch
         title = schema.get("title")
         if isinstance(title, str) and title.strip():
-            return _words(title)
+            return shortened_words(title)
         for name, member in as_object(schema.get("properties")).items():
             const = as_object(member).get("const")
             if isinstance(const, str):
-                return _words(f"{name}: {const}")
+                return shortened_words(f"{name}: {const}")
         if "const" in schema:
-            return _words(_json(schema["const"]))
+            return shortened_words(as_json_text(schema["const"]))
         reference = branch.get("$ref")
         if isinstance(reference, str):
-            return _words(reference.rpartition("/")[2])
+            return shortened_words(reference.rpartition("/")[2])
         kind = _type(schema)
         described = schema.get("description")
         if kind is None and isinstance(described, str) and described.strip():
-            return _words(described[:80])
+            return shortened_words(described[:80])
         return kind or f"choice {at + 1}"
 
-    def _object(self, schema: Mapping[str, Any], place: _Place, value: Any) -> Field | None:
+    def _object(self, schema: Mapping[str, Any], place: Place, value: Any) -> Field | None:
         properties, extra = as_object(schema.get("properties")), schema.get("additionalProperties")
-        given = not isinstance(value, _Absent)
+        given = not isinstance(value, Absent)
         if (given and not is_object(value)) or len(properties) > _MOST_MEMBERS:
             return None
         required, inside = _required(schema), place._replace(fills=not given)
@@ -285,17 +216,17 @@ class _Builder:
         open_ended = extra is True or is_object(extra) or (not properties and extra is not False)
         more = None
         if unknown or open_ended:
-            more = _more_field(schema, place, unknown or ABSENT, bool(properties))
+            more = more_field(schema, place, unknown or ABSENT, bool(properties))
         return {
-            **_about("object", schema, place, given or (place.required and place.fills)),
+            **about_field("object", schema, place, given or (place.required and place.fills)),
             "name": f"o:{encoded(place.pointer)}",
             "fields": fields,
             "more": more,
         }
 
-    def _array(self, schema: Mapping[str, Any], place: _Place, value: Any) -> Field | None:
+    def _array(self, schema: Mapping[str, Any], place: Place, value: Any) -> Field | None:
         items: Any = schema.get("items", True)
-        given = not isinstance(value, _Absent)
+        given = not isinstance(value, Absent)
         if "prefixItems" in schema or is_list(items) or (given and not is_list(value)):
             return None
         values: Sequence[Any] = value if is_list(value) else ()
@@ -312,7 +243,7 @@ class _Builder:
         mark = row_token(f"row{place.depth}x")
         row = self.field(items, place.row(mark, fills=True), ABSENT)
         return {
-            **_about("array", schema, place, given),
+            **about_field("array", schema, place, given),
             "name": f"a:{encoded(place.pointer)}" if place.required and (given or place.fills) else "",
             "rows": rows,
             "row": row,
@@ -370,7 +301,7 @@ def _is_of(kind: str | None, value: Any) -> bool:
             return True
 
 
-def _branches(schema: Mapping[str, Any], value: Any, place: _Place) -> list[Mapping[str, Any]]:
+def _branches(schema: Mapping[str, Any], value: Any, place: Place) -> list[Mapping[str, Any]]:
     """Return what a value may be, if there is a choice. Null is none for a place that may be left empty."""
     branches: list[Mapping[str, Any]] = []
     for key in ("oneOf", "anyOf"):
@@ -387,201 +318,7 @@ def _branches(schema: Mapping[str, Any], value: Any, place: _Place) -> list[Mapp
     return branches
 
 
-def _initial(schema: Mapping[str, Any], place: _Place, value: Any) -> Any:
-    """Return the value to begin with: that which is given, or else the only possible one, or the default."""
-    if not isinstance(value, _Absent) or not place.fills:
-        return value
-    if place.required and "const" in schema:
-        return schema["const"]
-    default = schema.get("default")
-    if "default" not in schema or is_deep(default, 40):
-        return ABSENT
-    if not place.required and default in (None, "", [], {}):  # the same as nothing, for which a form has better words
-        return ABSENT
-    return default if len(_json(default)) <= _MOST_TEXT else ABSENT
-
-
-class _Option(NamedTuple):
-    value: Any
-    words: str
-
-
-_FIXED: Mapping[str | None, tuple[_Option, ...]] = {
-    "boolean": (_Option(True, "yes"), _Option(False, "no")),
-    "null": (_Option(None, "null"),),
+_FIXED: Mapping[str | None, tuple[Option, ...]] = {
+    "boolean": (Option(True, "yes"), Option(False, "no")),
+    "null": (Option(None, "null"),),
 }
-
-
-def _options(schema: Mapping[str, Any]) -> Sequence[_Option] | None:
-    """Return the values that are possible, if they are listed."""
-    if "const" in schema:
-        return (_Option(schema["const"], _value_words(schema["const"])),)
-    listed: Any = schema.get("enum")
-    if is_list(listed) and 0 < len(listed) <= _MOST_OPTIONS:
-        names: Any = schema.get("enumNames")  # of elicitation, until 2025-11-25
-        named: list[Any] = names if is_list(names) and len(names) == len(listed) else listed
-        return [_Option(value, _value_words(name)) for value, name in zip(listed, named, strict=True)]
-    for key in ("oneOf", "anyOf"):  # values with titles
-        titled: Any = schema.get(key)
-        if is_list(titled) and 0 < len(titled) <= _MOST_OPTIONS and all(_is_titled(one) for one in titled):
-            return [_Option(one["const"], _value_words(one["title"])) for one in titled]
-    return None
-
-
-def _is_titled(schema: Any) -> bool:
-    return is_object(schema) and "const" in schema and isinstance(schema.get("title"), str)
-
-
-def _value_words(value: Any) -> str:
-    words = value if isinstance(value, str) and value.strip() else json.dumps(value, ensure_ascii=False, default=str)
-    return _words(words[:200])
-
-
-def _index(options: Sequence[_Option], value: Any) -> int | None:
-    wanted = canonical_json(value)
-    return next((at for at, one in enumerate(options) if canonical_json(one.value) == wanted), None)
-
-
-def _about(kind: str, schema: Mapping[str, Any], place: _Place, given: bool) -> Field:
-    title, description = schema.get("title"), schema.get("description")
-    return {
-        "kind": kind,
-        "name": "",
-        "at": encoded(place.pointer),
-        "label": _words(place.label or (title if isinstance(title, str) else "")),
-        "title": _words(title) if isinstance(title, str) and _says_more(title, place.label) else "",
-        "description": _words(description) if isinstance(description, str) else "",
-        "hint": _hint(schema),
-        "required": place.required,
-        "given": given,
-    }
-
-
-def _says_more(title: str, label: str) -> bool:
-    """Whether a title says more than the name: pydantic makes `First Name` of `first_name`."""
-    return bool(label) and title.casefold().replace(" ", "_") != label.casefold()
-
-
-def _hint(schema: Mapping[str, Any]) -> str:
-    told: list[str] = []
-    for key, words in _HINTED:
-        bound = schema.get(key)
-        if key == "format" and bound in ("date", "password", "textarea"):
-            continue  # the control shows it
-        if isinstance(bound, str | int | float) and not isinstance(bound, bool) and bound != "":
-            told.append(words.format(_words(str(bound)[:200])))
-    for key, words, what in _COUNTED:
-        bound = schema.get(key)
-        if isinstance(bound, int) and not isinstance(bound, bool) and 0 <= bound < _LARGEST and (bound or "max" in key):
-            told.append(words.format(counted(bound, what)))
-    if schema.get("uniqueItems") is True:
-        told.append("each item once")
-    return ", ".join(told)
-
-
-def _words(text: str) -> str:
-    cut = text if len(text) <= _LONGEST_WORDS else f"{text[:_LONGEST_WORDS]} …"
-    return neutral(cut)
-
-
-def _json(value: Any) -> str:
-    """Return JSON in ASCII: so it comes back from a control of a page as it is, whatever is in it."""
-    return json.dumps(value, default=str)
-
-
-def _pick(schema: Mapping[str, Any], place: _Place, value: Any, options: Sequence[_Option]) -> Field | None:
-    at = None if isinstance(value, _Absent) else _index(options, value)
-    if at is None and not isinstance(value, _Absent):
-        return None
-    texts = [_json(option.value) for option in options]
-    if sum(map(len, texts)) > _MOST_TEXT:
-        return None
-    return {
-        **_about("pick", schema, place, at is not None),
-        "name": f"j:{encoded(place.pointer)}",
-        "options": [{"value": text, "words": option.words} for text, option in zip(texts, options, strict=True)],
-        "value": None if at is None else texts[at],
-    }
-
-
-def _text(schema: Mapping[str, Any], place: _Place, value: Any, parameter: Parameter | None) -> Field | None:
-    text = "" if isinstance(value, _Absent) else value
-    if not isinstance(text, str) or len(text) > _MOST_TEXT or not _is_plain(text):
-        return None
-    if text == "" and not isinstance(value, _Absent):
-        return None  # an empty control says that nothing is given
-    shape, most = schema.get("format"), schema.get("maxLength")
-    if parameter is not None:
-        control = "content"
-    elif shape == "password" or schema.get("writeOnly") is True:
-        control = "password"
-    elif shape == "date" and (not text or _is_date(text)):
-        control = "date"
-    elif (shape in _EXAMPLES or (isinstance(most, int) and most <= _ONE_LINE)) and shape != "textarea":
-        control = "text"
-    else:
-        control = "area"
-    if control != "area" and "\n" in text:
-        control = "area"
-    return {
-        **_about("text", schema, place, text != ""),
-        "name": f"s:{encoded(place.pointer)}",
-        "input": control,
-        "value": text,
-        "example": _EXAMPLES.get(shape, "") if isinstance(shape, str) else _example(schema),
-        "accepts": [] if parameter is None else list(parameter.accepts),
-    }
-
-
-def _example(schema: Mapping[str, Any]) -> str:
-    examples = schema.get("examples")
-    first = examples[0] if is_list(examples) and examples else None
-    return _words(first[:100]).replace("\n", " ") if isinstance(first, str) else ""
-
-
-def _is_plain(text: str) -> bool:
-    """Whether a text comes back from a control as it is: without control characters, and nothing in it hides."""
-    return neutral(text) == text
-
-
-def _is_date(text: str) -> bool:
-    return _DATE.fullmatch(text) is not None and "01" <= text[5:7] <= "12" and "01" <= text[8:] <= "28"
-
-
-def _number(schema: Mapping[str, Any], place: _Place, value: Any, *, whole: bool) -> Field | None:
-    text = ""
-    if not isinstance(value, _Absent):
-        if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
-            return None
-        if abs(value) > _LARGEST or not math.isfinite(value):  # no integer is too large for the first
-            return None
-        text = _json(value)
-    return {
-        **_about("number", schema, place, text != ""),
-        "name": f"n:{encoded(place.pointer)}",
-        "input": "number",
-        "value": text,
-        "step": "1" if whole else "any",
-    }
-
-
-def _json_field(schema: Mapping[str, Any], place: _Place, value: Any) -> Field:
-    value = _initial(schema, place, value)
-    given = not isinstance(value, _Absent)
-    return {
-        **_about("json", schema, place, given),
-        "name": f"j:{encoded(place.pointer)}",
-        "value": json.dumps(value, indent=1, default=str) if given else "",
-    }
-
-
-def _more_field(schema: Mapping[str, Any], place: _Place, value: Any, beside: bool) -> Field:
-    extra = schema.get("additionalProperties")
-    given = not isinstance(value, _Absent)
-    return {
-        **_about("json", {}, place._replace(required=False), given),
-        "name": f"m:{encoded(place.pointer)}",
-        "label": "Further members, as a JSON object" if beside else "Members, as a JSON object",
-        "hint": f"each: {_words(_json(extra)[:300])}" if is_object(extra) and extra else "",
-        "value": json.dumps(value, indent=1, default=str) if given else "",
-    }

@@ -2,13 +2,13 @@
 
 import base64
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
+from gateway.config.moments import moment_text
 from gateway.content.store import Stored, fetch_bytes
 from gateway.core.model.media_types import family
 from gateway.core.results.lift_result import lift
@@ -77,13 +77,9 @@ def _row(stored: Stored, lives: float) -> dict[str, Any]:
         "size": stored.size,
         "name": stored.name,
         "origin": stored.origin,
-        "since": _moment(stored.expires_at - lives),
-        "expires": _moment(stored.expires_at),
+        "since": moment_text(stored.expires_at - lives),
+        "expires": moment_text(stored.expires_at),
     }
-
-
-def _moment(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 async def _piece(console: Console, request: Request) -> Mapping[str, Any]:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio
 from anyio.abc import TaskGroup
 
+from gateway.core.apps import PAGE_TYPE
+from gateway.core.model.apps_extension import EXTENSION
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_size import size_of
 from gateway.core.model.revisions import NEWEST_HANDSHAKE
@@ -40,13 +42,19 @@ logger = logging.getLogger(__name__)
 
 
 def operator(profile: str | None, principal: str) -> Caller:
-    """Return the operator at the console as a host, which can be asked questions. Sessions of upstreams are kept."""
+    """Return the operator at the console as a host, which can be asked questions. Sessions of upstreams are kept.
+
+    It shows pages, unless another host is played: then only if its profile says so.
+    """
+    able: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}}
+    if not profile:
+        able["extensions"] = {EXTENSION: {"mimeTypes": [PAGE_TYPE]}}
     return Caller(
         revision=NEWEST_HANDSHAKE,
         client_name=CLIENT,
         profile=profile or None,
         principal=principal,
-        capabilities={"elicitation": {"form": {}, "url": {}}, "sampling": {}},
+        capabilities=able,
         session="console",
     )
 

@@ -16,10 +16,12 @@ from gateway.core.model.json_values import as_list, as_object, objects_in
 from gateway.core.model.wire import WireObject
 from gateway.errors import ContentTooLarge, InvalidRequest
 from gateway.serving.console import offers
+from gateway.serving.console.call_arguments import repeatable_arguments
+from gateway.serving.console.calls import page_uri
 from gateway.serving.console.console import Console
 from gateway.serving.console.parts import Part, envelope_parts, text_part
 from gateway.serving.console.read_form import Mistake, ReadForm
-from gateway.serving.console.schema_form import form_of
+from gateway.serving.console.schema_form import ABSENT, form_of
 from gateway.serving.console.submitted import submitted
 from gateway.serving.console.tries import CLIENT, Question, Try
 from gateway.serving.console.uri_template import expanded
@@ -53,8 +55,12 @@ async def _others(console: Console, request: Request) -> Mapping[str, Any]:
 async def _tool(console: Console, request: Request) -> Mapping[str, Any]:
     profile = _chosen(request)
     await offers.prepare_tools(console, profile)
-    shown = offers.show_tool(console, request.path_params["name"], profile)
-    return {**offers.profiles_of(console, profile), **shown, "as_json": None}
+    again = number_in(request, "call")
+    given: Any = ABSENT
+    if again is not None:
+        given = repeatable_arguments(console.gateway, console.operator(None), console.call(again)) or {}
+    shown = offers.show_tool(console, request.path_params["name"], profile, given)
+    return {**offers.profiles_of(console, profile), **shown, "as_json": None, "again": again}
 
 
 async def _form(console: Console, request: Request) -> Mapping[str, Any]:
@@ -130,8 +136,9 @@ def show_try(console: Console, one: Try) -> dict[str, Any]:
     """Return a try as it is now.
 
     `state` (running, done, failed, cancelled), `progress` (`done`, `of`, `words`, `percent`) and `lines` of the
-    upstream's log; the `question` that it waits for; `error` with its `remedy`; the number of its `call`; `messages`:
-    what came of it, each with its `role` (empty for a tool's result or a resource) and `parts`.
+    upstream's log; the `question` that it waits for; `error` with its `remedy`; the number of its `call`, and the URI
+    of the `page` that its result is shown with; `messages`: what came of it, each with its `role` (empty for a tool's
+    result or a resource) and `parts`.
     """
     done, of, words = one.progress or (0.0, None, None)
     percent = round(100 * min(1.0, max(0.0, done / of))) if of and of > 0 else None
@@ -147,6 +154,7 @@ def show_try(console: Console, one: Try) -> dict[str, Any]:
         "error": None if one.error is None else one.error.message,
         "remedy": None if one.error is None else one.error.remedy,
         "call": None if one.call is None else one.call.number,
+        "page": None if one.call is None or one.state != "done" else page_uri(console, one.call),
         "is_error": as_object(result).get("isError") is True,
         "messages": [] if result is None else _messages(console, one.method, result),
     }

@@ -7,6 +7,7 @@ page is the part that htmx puts in place of another one.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -76,6 +77,24 @@ def _frame(console: Console, request: Request) -> dict[str, Any]:
         "is_part": "hx-request" in request.headers,
         "query": str(request.url.query),
     }
+
+
+class NumberConvertor(Convertor[int]):
+    """A number in a path, as `{name:number}`: with as many digits as any number here, others are no such path.
+
+    Starlette's own `int` hands texts of any length to `int()`, which refuses those of more than 4,300 digits.
+    """
+
+    regex = "[0-9]{1,15}"
+
+    def convert(self, value: str) -> int:
+        return int(value)
+
+    def to_string(self, value: int) -> str:
+        return str(value)
+
+
+register_url_convertor("number", NumberConvertor())
 
 
 def number_in(request: Request, name: str) -> int | None:

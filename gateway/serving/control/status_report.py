@@ -3,13 +3,13 @@
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio.to_thread
 
 from gateway._version import __version__
+from gateway.config.moments import moment_text
 from gateway.core.model.caller import Caller
 from gateway.core.tools.catalogue.repair import withheld
 from gateway.errors import GatewayError
@@ -75,14 +75,14 @@ async def report(running: Running, serving: Serving, reloader: Reloader) -> dict
         "pid": os.getpid(),
         "name": running.settings.gateway.name,
         "version": __version__,
-        "started": moment(serving.started),
+        "started": moment_text(serving.started),
         "config": str(serving.config) if serving.config else None,
         "log": str(serving.log) if serving.log else None,
         "transports": list(serving.transports),
         "principal": serving.principal,
         "memory_bytes": await anyio.to_thread.run_sync(own_memory),
         "configuration": {
-            "read": moment(reloader.applied_at),
+            "read": moment_text(reloader.applied_at),
             "problem": reloader.problem,
             "restart_needed": list(reloader.restart_needed),
         },
@@ -92,11 +92,6 @@ async def report(running: Running, serving: Serving, reloader: Reloader) -> dict
         "approvals": sum(each.verdict is None for each in running.router.approvals.listed()),
         "upstreams": [_upstream(upstream, memory, running.pins) for upstream in upstreams],
     }
-
-
-def moment(seconds: float) -> str:
-    """Format seconds since 1970 as `2026-11-20T09:30:00Z`."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _store(running: Running) -> dict[str, Any]:
@@ -124,8 +119,8 @@ def _host(host: ConnectedHostPort, router: "Router") -> dict[str, Any]:
         "token": caller.token,
         "profile": profile,
         "because": because,
-        "since": moment(host.since),
-        "last_request": moment(host.last),
+        "since": moment_text(host.since),
+        "last_request": moment_text(host.last),
         "requests": host.requests,
     }
 
@@ -147,7 +142,7 @@ def _upstream(upstream: "Upstream", memory: Mapping[int, int], pins: "Pins") -> 
         "state": upstream.state.value,
         "cause": upstream.cause,
         "code": upstream.failure.code.value if upstream.failure is not None else None,
-        "since": moment(counts.since),
+        "since": moment_text(counts.since),
         "transport": "stdio" if settings.command is not None else settings.transport,
         "era": upstream.era,
         "revision": upstream.revision,

@@ -1,15 +1,17 @@
 // Somebody looks at every screen of the console, at two widths, by day and by night.
 //
-//     node walk.mjs '{"executablePath", "entrance", "axe", "folder", "screens": [{"name", "path", "open"?}], "live"}'
+//     node walk.mjs '{"executablePath", "entrance", "axe", "folder", "screens": [{"name", "path", "open"?}], "live",
+//                     "acts"?: {"command", "file"}}'
 //
 // `open`: selectors to click before looking. `live`: a page on which a call is waited for: a line `ready` is printed when
-// somebody may make it. At last, what was found wrong is printed as JSON, for each screen.
+// somebody may make it. `acts`: what the console does is done, too, with this command of a server to add and this file
+// to drop. At last, what was found wrong is printed as JSON, for each screen.
 
 import { readFileSync } from "node:fs";
 
 import { chromium } from "playwright-core";
 
-const { executablePath, entrance, axe, folder, screens, live } = JSON.parse(process.argv[2]);
+const { executablePath, entrance, axe, folder, screens, live, acts } = JSON.parse(process.argv[2]);
 const axeSource = readFileSync(axe, "utf8");
 const origin = new URL(entrance).origin;
 const args = ["--no-sandbox", "--no-proxy-server", "--disable-gpu", "--autoplay-policy=user-gesture-required"];
@@ -17,8 +19,8 @@ const browser = await chromium.launch({ executablePath, args });
 const context = await browser.newContext();
 const found = {};
 
-async function look(page, screen, width, colorScheme) {
-  const faults = (found[`${screen.name}-${width}-${colorScheme}`] = []);
+function watch(page, name) {
+  const faults = (found[name] = []);
   const note = (kind, what) => faults.push(`${kind}: ${what}`);
   page.removeAllListeners();
   page.on("console", (message) => message.type() === "error" && note("console", message.text()));
@@ -31,6 +33,11 @@ async function look(page, screen, width, colorScheme) {
     note("dialog", dialog.message());
     dialog.dismiss();
   });
+  return note;
+}
+
+async function look(page, screen, width, colorScheme) {
+  const note = watch(page, `${screen.name}-${width}-${colorScheme}`);
   await page.setViewportSize({ width, height: 900 });
   await page.emulateMedia({ colorScheme });
   await page.goto(origin + screen.path, { waitUntil: "load" });
@@ -44,6 +51,62 @@ async function look(page, screen, width, colorScheme) {
   await page.screenshot({ path: `${folder}/${screen.name}-${width}-${colorScheme}.png`, fullPage: true });
 }
 
+/** Shows a change, writes it, and waits until the gateway says that it is in force. */
+async function change(page, button) {
+  await button.click();
+  await page.getByRole("button", { name: "Write it" }).click();
+  await page.getByText("In force: ", { exact: false }).waitFor();
+}
+
+async function doThings(page) {
+  watch(page, "act-add");
+  await page.goto(`${origin}/console/servers`);
+  await page.fill("[name=name]", "added");
+  await page.fill("[name=server]", acts.command);
+  await change(page, page.getByRole("button", { name: "Show the change" }));
+  await page.getByRole("link", { name: "Look at added" }).click();
+
+  watch(page, "act-restart");
+  await page.getByRole("button", { name: "Restart" }).click();
+  await page.locator("#server-state .chip", { hasText: "ready" }).waitFor();
+
+  watch(page, "act-tools");
+  await page.reload();
+  await page.locator(".pick input").first().uncheck();
+  await change(page, page.getByRole("button", { name: "Show the change" }));
+
+  watch(page, "act-disable");
+  await page.reload();
+  await change(page, page.getByRole("button", { name: "Disable …" }));
+  await page.reload();
+  await change(page, page.getByRole("button", { name: "Enable …" }));
+
+  watch(page, "act-answer");
+  await page.goto(`${origin}/console/try/tools/trial__ask`);
+  await page.click(".go");
+  await page.locator("form.asked [name='s:/name']").fill("Ada");
+  await page.getByRole("button", { name: "Accept" }).click();
+  await page.locator("#run .chip", { hasText: "done" }).waitFor();
+
+  watch(page, "act-again");
+  await page.locator("#run .status a").click();
+  await page.getByRole("link", { name: "Try again" }).click();
+  await page.waitForSelector("form.try");
+
+  watch(page, "act-file");
+  await page.goto(`${origin}/console/try/tools/trial__look`);
+  await page.locator("input[data-upload]").setInputFiles(acts.file);
+  await page.locator(".told", { hasText: "is stored as" }).waitFor();
+
+  watch(page, "act-remove");
+  await page.goto(`${origin}/console/store`);
+  await page.locator("main a[href*='/store/']").first().click();
+  page.removeAllListeners("dialog");
+  page.once("dialog", (dialog) => dialog.accept());
+  await page.getByRole("button", { name: "Remove" }).click();
+  await page.getByText("removed", { exact: false }).first().waitFor();
+}
+
 try {
   const page = await context.newPage();
   await page.goto(entrance);
@@ -51,6 +114,10 @@ try {
     for (const width of [1280, 400]) {
       for (const colorScheme of ["light", "dark"]) await look(page, screen, width, colorScheme);
     }
+  }
+  if (acts) {
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await doThings(page);
   }
   if (live) {
     page.removeAllListeners();

@@ -11,17 +11,17 @@ from typing import Any
 import httpx2
 import pytest
 from starlette.applications import Starlette
-from starlette.routing import Mount
 
 from gateway.config.schema import Settings
 from gateway.core.model.caller import Caller
 from gateway.runtime import Gateway, run_gateway
 from gateway.serving.console.admission import FORM_TOKEN, Identify
 from gateway.serving.console.console import Console, open_console
-from gateway.serving.console.routes import console_app
+from gateway.serving.console.routes import console_mounts
 from gateway.system.background_tasks import background_tasks
 
 SERVERS = Path(__file__).parents[2] / "servers"
+PATIENCE = 60.0
 HOST = Caller(revision="2025-11-25", client_name="claude-code", client_version="2.1.329")
 
 
@@ -47,7 +47,10 @@ class Shown:
         self.browser = browser
 
     async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """A host calls a tool."""
+        """A host calls a tool, once its server has started."""
+        upstream = self.gateway.upstreams.get(tool.partition("__")[0])
+        if upstream is not None:
+            await upstream.ready(PATIENCE)
         return await self.gateway.router.respond("tools/call", {"name": tool, "arguments": arguments}, HOST)
 
     async def get(self, path: str, **headers: str) -> httpx2.Response:
@@ -78,7 +81,7 @@ async def shown(upstreams: dict[str, Any], identify: Identify | None = None, **s
         gateway = await stack.enter_async_context(run_gateway(settings))
         tasks = await stack.enter_async_context(background_tasks())
         console = open_console(gateway, nothing_to_report, tasks)
-        app = Starlette(routes=[Mount("/console", console_app(console, identify))])
+        app = Starlette(routes=console_mounts("/console", console, identify))
         transport = httpx2.ASGITransport(app)
         browser = await stack.enter_async_context(httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1"))
         yield Shown(gateway, console, app, browser)

@@ -319,3 +319,12 @@ async def test_what_a_call_costs_is_shown(media: Shown) -> None:
     seen = await media.json("/calls/1/seen/cursor")
     assert [cost["model"].split()[0] for cost in seen["tokens"]] == ["Claude", "GPT-5.4,", "Gemini"]
     assert "of them for images" in seen["tokens"][0]["sent"]
+
+
+@pytest.mark.parametrize("digits", ["9" * 4_301, "9" * 16, "-1", "\u0661", "1.0"])
+async def test_a_number_that_no_call_can_have_is_no_such_page(media: Shown, digits: str) -> None:
+    for path in ("/calls/{}", "/calls/{}/seen/codex", "/calls/{}/page", "/calls/{}/page/given", "/calls/{}/result"):
+        assert (await media.get(f"/api{path.format(digits)}")).status_code == 404, path
+    assert (await media.get(f"/api/media/x/pages/{digits}")).status_code == 404
+    for path in ("/calls?before={}", "/try?page={}"):
+        assert (await media.get(f"/api{path.format(digits)}")).status_code == 200, path

@@ -11,13 +11,12 @@ from typing import Any
 
 import pytest
 from starlette.applications import Starlette
-from starlette.routing import Mount
 
 from gateway.config.builtin_profiles import builtin_profiles
 from gateway.core.model.caller import Caller
 from gateway.core.profiles.calibrate_profile import REPORT_TOOL, SHOW_TOOL
 from gateway.serving.console.responses import addresses
-from gateway.serving.console.routes import console_app
+from gateway.serving.console.routes import console_mounts
 from gateway.serving.control.reload_config import Reloader
 from gateway.serving.control.status_report import Serving, report
 from gateway.serving.mcp.presence import Presence
@@ -45,7 +44,7 @@ async def connected(*callers: Caller, **sections: Any) -> AsyncGenerator[Shown]:
         serving = Serving(None, time.time(), connected_hosts=presence.connected_hosts)
         status = partial(report, one.gateway, serving, Reloader(None, one.gateway.apply))
         console = replace(one.console, report=status)
-        one.app.router.routes[:] = Starlette(routes=[Mount("/console", console_app(console))]).routes
+        one.app.router.routes[:] = Starlette(routes=console_mounts("/console", console)).routes
         await one.enter()
         yield one
 

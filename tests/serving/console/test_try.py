@@ -365,3 +365,30 @@ def test_templates_are_expanded_as_their_specification_shows() -> None:
         assert expanded(template, values) == address
     assert variables("a{/b*,c:3}{?b,d}{}") == ["b", "c", "d"]
     assert expanded("{a}", {"a": "\ud800"}) == "%3F"
+
+
+def test_a_past_call_is_tried_again_with_its_arguments_and_only_when_asked_for(
+    browser: Browser, served: Serving
+) -> None:
+    arguments = {"title": "again & again", "text": "two\nlines", "version": 2, "place": {"x": 1, "y": 2}}
+    first = browser.run("/try/tools/trial__shapes", {"arguments": arguments})
+    call = browser.data(f"/calls/{first['call']}")
+    assert call["again"] == "trial__shapes"
+    assert f'/try/tools/trial__shapes?call={first["call"]}"' in browser.page(f"/calls/{first['call']}")
+    before = browser.data("/calls")["newest"]
+    page = browser.page(f"/try/tools/trial__shapes?call={first['call']}")
+    assert 'value="again &amp; again"' in page
+    assert "two\nlines</textarea>" in page
+    form = browser.send("/try/form/trial__shapes", [("as", "json"), ("json", json.dumps(arguments))])
+    assert form.status_code == 200
+    assert browser.data("/calls")["newest"] == before  # looking calls nothing
+    assert "there is no call 99" in browser.data("/try/tools/trial__shapes?call=99")["error"]
+
+
+def test_secrets_of_a_past_call_have_to_be_given_again(browser: Browser) -> None:
+    run = browser.run(
+        "/try/tools/trial__shapes", {"arguments": {"title": "t", "text": "x", "password": "hunter22"}, "anyway": True}
+    )
+    page = browser.page(f"/try/tools/trial__shapes?call={run['call']}")
+    assert "hunter22" not in page
+    assert "***" not in page

@@ -1,0 +1,233 @@
+// The host of MCP Apps: answers the pages of tools, each in a frame that can do nothing else than ask here.
+// https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx
+//
+// A frame is `section[data-app] > iframe`; `data-app` is where its call's arguments and result are (`/given`), and where
+// its requests go (`/call`, `/read`). Pages are hostile: messages are counted and bounded, and text is only ever text.
+"use strict";
+
+(() => {
+  const VERSIONS = ["2026-01-26", "2025-11-21"];
+  const BURST = 200;
+  const PER_SECOND = 40;
+  const LONGEST = 4_000_000;
+  const WAITING = 8;
+  const LINES = 50;
+  const CALM_MS = 500;
+  const [LEAST_HEIGHT, MOST_HEIGHT] = [60, 1600];
+  const METHOD_NOT_FOUND = -32601;
+  const REFUSED = -32000;
+
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const known = new WeakMap();
+
+  addEventListener("message", ({ source, data }) => {
+    if (!source) return;
+    const frame = [...document.querySelectorAll("[data-app] > iframe")].find((one) => one.contentWindow === source);
+    if (!frame) return;
+    if (!known.has(frame)) known.set(frame, new Page(frame));
+    known.get(frame).take(data);
+  });
+
+  dark.addEventListener("change", () => {
+    for (const frame of document.querySelectorAll("[data-app] > iframe")) {
+      known.get(frame)?.send({ method: "ui/notifications/host-context-changed", params: { theme: theme() } });
+    }
+  });
+
+  const theme = () => (dark.matches ? "dark" : "light");
+
+  class Fault extends Error {
+    constructor(code, message) {
+      super(message);
+      this.code = code;
+    }
+  }
+
+  class Page {
+    constructor(frame) {
+      this.frame = frame;
+      this.box = frame.parentElement;
+      this.waiting = 0;
+      this.room = BURST;
+      this.since = performance.now();
+      this.lines = 0;
+    }
+
+    take(message) {
+      if (!this.hasRoom()) return this.stop("it sent too many messages");
+      if (message?.jsonrpc !== "2.0" || typeof message.method !== "string") return;
+      if (this.isTooLong(message)) return this.stop("it sent too long a message");
+      const { id, method } = message;
+      const params = typeof message.params === "object" && message.params !== null ? message.params : {};
+      if (id === undefined) return this.hear(method, params);
+      if (typeof id !== "string" && !Number.isSafeInteger(id)) return;
+      this.answer(method, params).then(
+        (result) => this.send({ id, result }),
+        (error) => this.send({ id, error: { code: error.code ?? -32603, message: error.message } }),
+      );
+    }
+
+    hasRoom() {
+      const now = performance.now();
+      this.room = Math.min(BURST, this.room + ((now - this.since) / 1000) * PER_SECOND);
+      this.since = now;
+      this.room -= 1;
+      return this.room >= 0;
+    }
+
+    isTooLong(message) {
+      try {
+        return JSON.stringify(message).length > LONGEST;
+      } catch {
+        return true; // it has a circle, or numbers that JSON has not
+      }
+    }
+
+    send(message) {
+      // The frame has an origin of its own that nothing else has, and no name; nothing secret is sent.
+      this.frame.contentWindow?.postMessage({ jsonrpc: "2.0", ...message }, "*");
+    }
+
+    hear(method, params) {
+      if (method === "ui/notifications/initialized") {
+        this.begin().catch((error) => this.tell(`was not given its data: ${error.message}`));
+      } else if (method === "ui/notifications/size-changed") {
+        if (!Number.isFinite(params.height)) return;
+        const tall = Math.min(MOST_HEIGHT, Math.max(LEAST_HEIGHT, Math.ceil(params.height)));
+        this.frame.style.height = `${tall}px`;
+      } else if (method === "notifications/message") {
+        this.tell(`logged: ${text(params.data)}`);
+      }
+    }
+
+    async begin() {
+      if (this.hasBegun) return;
+      this.hasBegun = true;
+      const answer = await fetch(`${this.box.dataset.app}/given`);
+      const given = await answer.json();
+      if (!answer.ok) throw new Error(given.error);
+      this.send({ method: "ui/notifications/tool-input", params: { arguments: given.arguments } });
+      this.send({ method: "ui/notifications/tool-result", params: given.result });
+    }
+
+    async answer(method, params) {
+      switch (method) {
+        case "ui/initialize":
+          return this.introduction(params.protocolVersion);
+        case "ping":
+          return {};
+        case "tools/call":
+          this.tell(`called ${text(params.name)}`);
+          return this.ask("call", { name: params.name, arguments: params.arguments });
+        case "resources/read":
+          this.tell(`read ${text(params.uri)}`);
+          return this.ask("read", { uri: params.uri });
+        case "ui/open-link":
+          return this.openLink(params.url);
+        case "ui/message":
+          this.tell(`said to the model: ${words(params.content)}`);
+          return {};
+        case "ui/update-model-context":
+          this.tell(`told the model: ${words(params.content) || text(params.structuredContent)}`);
+          return {};
+        case "ui/request-display-mode":
+          return { mode: "inline" };
+        default:
+          throw new Fault(METHOD_NOT_FOUND, "the console does not have this method");
+      }
+    }
+
+    introduction(version) {
+      const content = { text: {}, image: {}, resource: {}, resourceLink: {}, structuredContent: {} };
+      return {
+        protocolVersion: VERSIONS.includes(version) ? version : VERSIONS[0],
+        hostInfo: { name: "mcp-gateway-console", version: "1" },
+        hostCapabilities: {
+          openLinks: {},
+          serverTools: {},
+          serverResources: {},
+          logging: {},
+          message: content,
+          updateModelContext: content,
+        },
+        hostContext: {
+          theme: theme(),
+          displayMode: "inline",
+          availableDisplayModes: ["inline"],
+          containerDimensions: { width: this.frame.clientWidth, maxHeight: MOST_HEIGHT },
+          locale: navigator.language,
+          timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+          platform: "web",
+        },
+      };
+    }
+
+    async ask(what, body) {
+      if (this.waiting >= WAITING) throw new Fault(REFUSED, "too many requests at a time");
+      this.waiting += 1;
+      try {
+        const headers = { "Content-Type": "application/json", ...JSON.parse(document.body.getAttribute("hx-headers")) };
+        const answer = await fetch(`${this.box.dataset.app}/${what}`, { method: "POST", body: JSON.stringify(body), headers });
+        const value = await answer.json();
+        if (!answer.ok) throw new Fault(REFUSED, [value.error, value.remedy].filter(Boolean).join("; "));
+        return value.result;
+      } catch (error) {
+        this.tell(`was refused: ${error.message}`);
+        throw error;
+      } finally {
+        this.waiting -= 1;
+      }
+    }
+
+    async openLink(url) {
+      const address = URL.canParse(String(url)) ? new URL(url) : null;
+      const asking = this.box.querySelector(".asking");
+      if (!["https:", "http:"].includes(address?.protocol) || address.href.length > 2000 || !asking.hidden) {
+        this.tell(`asked to open ${text(url)}, and was refused`);
+        return { isError: true };
+      }
+      asking.querySelector("code").textContent = address.href;
+      asking.hidden = false;
+      const allow = asking.querySelector("[data-open-link]");
+      // Whoever was just clicking into the page has not agreed to anything.
+      allow.disabled = true;
+      setTimeout(() => (allow.disabled = false), CALM_MS);
+      const isOpened = await new Promise((resolve) => {
+        allow.onclick = () => resolve(true);
+        asking.querySelector("[data-refuse-link]").onclick = () => resolve(false);
+      });
+      asking.hidden = true;
+      if (isOpened) window.open(address.href, "_blank", "noopener,noreferrer");
+      this.tell(`asked to open ${address.href}, and was ${isOpened ? "allowed to" : "refused"}`);
+      return isOpened ? {} : { isError: true };
+    }
+
+    tell(what) {
+      this.lines += 1;
+      const count = this.box.querySelector("[data-count]");
+      if (count) count.textContent = this.lines === 1 ? "1 thing" : `${this.lines} things`;
+      if (this.lines > LINES) return;
+      const line = document.createElement("li");
+      line.textContent = text(what);
+      this.box.querySelector(".doings ol")?.append(line);
+    }
+
+    stop(why) {
+      const told = document.createElement("p");
+      told.className = "problem";
+      told.textContent = `This page was stopped: ${why}.`;
+      this.frame.replaceWith(told);
+    }
+  }
+
+  /** A value as a short line of text, without characters that could disguise it. */
+  function text(value) {
+    const said = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+    return said.slice(0, 300).replace(/[\p{Cc}\p{Cf}]/gu, " ");
+  }
+
+  function words(content) {
+    const blocks = Array.isArray(content) ? content : content ? [content] : [];
+    return blocks.slice(0, 20).map((block) => (typeof block?.text === "string" ? block.text : `[${text(block?.type)}]`)).join(" ");
+  }
+})();

@@ -1,0 +1,104 @@
+// Somebody draws the pages of MCP Apps in the console, uses them, and lets hostile ones do what they can.
+//
+//     node apps.mjs '{"executablePath", "entrance", "axe", "folder", "pages": {"clock", "daylight", "hostile", "flood"},
+//                     "trap", "tries": {"daylight"}}'
+//
+// `pages`: the addresses of calls whose page is drawn; `tries`: of a tool that is tried. `trap`: an origin that nothing
+// may ask for. What was seen is printed as JSON.
+
+import { readFileSync } from "node:fs";
+
+import { chromium } from "playwright-core";
+
+const { executablePath, entrance, axe, folder, pages, tries, trap } = JSON.parse(process.argv[2]);
+const axeSource = readFileSync(axe, "utf8");
+const origin = new URL(entrance).origin;
+const args = ["--no-sandbox", "--no-proxy-server", "--disable-gpu"];
+const browser = await chromium.launch({ executablePath, args });
+const context = await browser.newContext();
+const seen = { elsewhere: [], faults: [], opened: [] };
+const page = await context.newPage();
+
+context.on("request", (request) => {
+  const url = request.url();
+  if (url.startsWith(trap)) return; // the trap knows what has arrived; what was blocked is told here, too
+  if (!url.startsWith(origin) && !/^(data|blob|about):/.test(url)) seen.elsewhere.push(url);
+});
+page.on("dialog", (dialog) => {
+  seen.faults.push(`dialog: ${dialog.message()}`);
+  dialog.dismiss();
+});
+page.on("pageerror", (error) => seen.faults.push(`script: ${error.message}`));
+
+async function draw(path) {
+  await page.goto(origin + path);
+  await page.click("text=Draw its page");
+  await page.waitForSelector("[data-app] > iframe");
+  return page.frameLocator("[data-app] > iframe");
+}
+
+const told = () => page.locator(".doings li").allTextContents();
+
+async function look(name) {
+  for (const [width, colorScheme] of [[1280, "light"], [400, "dark"]]) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ colorScheme });
+    const tooWide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    if (tooWide > 0) seen.faults.push(`${name} is too wide by ${tooWide} px`);
+    const run = `${axeSource}; axe.run(document, { resultTypes: ["violations"], iframes: false })`;
+    const { violations } = await page.evaluate(run);
+    for (const { id, nodes } of violations) seen.faults.push(`${name}: ${id}: ${nodes.map((node) => node.target).join(", ")}`);
+    await page.screenshot({ path: `${folder}/${name}-${width}-${colorScheme}.png`, fullPage: true });
+  }
+  await page.setViewportSize({ width: 1280, height: 900 });
+}
+
+try {
+  await page.goto(entrance);
+  await page.waitForLoadState("networkidle");
+
+  const clock = await draw(pages.clock);
+  const time = clock.locator("#server-time");
+  await time.filter({ hasText: /^\d{4}-\d\d-\d\dT/ }).waitFor();
+  const before = await time.textContent();
+  await clock.locator("#get-time-btn").click();
+  await page.locator(".doings li", { hasText: "called get-time" }).waitFor({ state: "attached" });
+  await time.filter({ hasNotText: before }).waitFor();
+  seen.clock = [before, await time.textContent()];
+  await clock.getByText("Open Link", { exact: false }).first().click();
+  await page.waitForSelector(".asking:not([hidden])");
+  seen.asked = await page.locator(".asking code").textContent();
+  await page.click("[data-refuse-link]");
+  await page.locator(".doings li", { hasText: "refused" }).waitFor({ state: "attached" });
+  seen.told = await told();
+
+  const year = await draw(pages.daylight);
+  await year.locator("button[value='2']").click();
+  await year.getByText("28. ", { exact: false }).waitFor();
+  seen.daylight = await year.locator("#days").textContent();
+  seen.height = await page.locator("[data-app] > iframe").evaluate((frame) => frame.clientHeight);
+  await look("app");
+
+  await page.goto(origin + tries.daylight);
+  await page.click(".go");
+  const tried = page.frameLocator("#run [data-app] > iframe");
+  await tried.getByText("Hours of daylight at 52.5°").waitFor();
+  seen.tried = await tried.locator("#title").textContent();
+  await look("try-app");
+
+  const address = page.url();
+  const hostile = await draw(pages.hostile);
+  await hostile.locator("#done").waitFor({ timeout: 30_000 });
+  seen.hostile = JSON.parse(await hostile.locator("#done").textContent());
+  await page.waitForTimeout(500); // it navigates itself meanwhile
+  seen.stayed = page.url() === origin + pages.hostile && address !== page.url();
+  seen.tabs = context.pages().length;
+
+  await draw(pages.flood);
+  await page.getByText("This page was stopped").waitFor();
+  seen.stopped = await page.getByText("This page was stopped").textContent();
+  seen.alive = await page.evaluate(() => 1 + 1);
+  console.log(JSON.stringify(seen));
+} finally {
+  await browser.close();
+}
