@@ -14,6 +14,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gateway.serving.mcp.early_stdio import EarlyStdio
+    from gateway.serving.shared.relay_options import RelayOptions
+
+
+RESIDENT = "--resident"
+"""The option of `serve` for the process of a shared gateway."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,12 +28,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end_now)
     opening = _open_stdio(given) if starts_stdio(given) else None
+    if opening is not None and (code := _relayed(opening, given)) is not None:
+        return code
     from gateway.cli.lean_packages import hold_back
 
     hold_back()
     from gateway.cli.app import run
 
-    return run(given, opening, loaded=_loaded)
+    code = run(given, opening, loaded=_loaded)
+    if RESIDENT in given:
+        from gateway.serving.shared.start_gateway import say_ended
+
+        say_ended(code)
+    return code
 
 
 def _end_now(_number: int, _frame: FrameType | None) -> None:
@@ -45,9 +57,41 @@ def _loaded() -> None:
 
 
 def starts_stdio(arguments: Sequence[str]) -> bool:
-    """Whether the arguments start the gateway on stdio: `serve` without `--http` or `--help`."""
+    """Whether the arguments start the gateway on stdio: `serve` without `--http`, `--resident` or `--help`."""
     words = [word for word in _options(arguments) if word != "--debug"]
-    return words[:1] == ["serve"] and not {"--http", "--help", "-h"} & set(words)
+    return words[:1] == ["serve"] and not {"--http", RESIDENT, "--help", "-h"} & set(words)
+
+
+def relay_options(arguments: Sequence[str]) -> "RelayOptions | None":
+    """Return the options of `serve --shared`; None if there are others, which `serve` itself judges."""
+    words = list(arguments)
+    if words[:1] != ["serve"] or words.count("--shared") != 1:
+        return None
+    words.remove("--shared")
+    given: dict[str, str] = {}
+    rest = iter(words[1:])
+    for word in rest:
+        name, has_value, value = word.partition("=")
+        value = value if has_value else next(rest, "")
+        if name not in ("--config", "--profile", "--model") or name in given or not value or value.startswith("-"):
+            return None
+        given[name] = value
+    from gateway.serving.shared.relay_options import RelayOptions
+
+    config = Path(given["--config"]) if "--config" in given else None
+    return RelayOptions(config, given.get("--profile"), given.get("--model"))
+
+
+def _relayed(opening: "EarlyStdio", arguments: Sequence[str]) -> int | None:
+    """Relay for a host with `serve --shared`, and return the exit code; None if nothing can be shared.
+
+    A terminal gets the explanation of `serve` first.
+    """
+    if opening.is_by_hand or (options := relay_options(arguments)) is None:
+        return None
+    from gateway.serving.shared.relay import relay
+
+    return relay(opening, options)
 
 
 def _options(arguments: Sequence[str]) -> list[str]:

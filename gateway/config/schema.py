@@ -23,6 +23,7 @@ from gateway.config.login_settings import LoginSettings
 from gateway.config.moments import moment_in
 from gateway.config.policy_settings import PinMode, PinSettings, PolicySettings
 from gateway.config.section import SecretSection, Section
+from gateway.config.shared_settings import SharedSettings
 from gateway.config.token_count_settings import TokenCountSettings
 from gateway.config.upstream_auth_settings import UpstreamAuthSettings
 from gateway.core.model.json_values import is_dict
@@ -684,6 +685,7 @@ class Settings(SecretSection):
     audit: AuditSettings = AuditSettings()
     console: ConsoleSettings = ConsoleSettings()
     tokens: TokenCountSettings = TokenCountSettings()
+    shared: SharedSettings = SharedSettings()
     upstreams: dict[Annotated[str, Field(pattern=UPSTREAM_NAME, max_length=UPSTREAM_NAME_LENGTH)], UpstreamSettings] = (
         Field(default_factory=dict[str, UpstreamSettings])
     )

@@ -115,6 +115,16 @@ def test_a_host_can_start_what_was_registered_in_it(command, home, pictures, tmp
     assert any(tool["name"].startswith("pics__") for tool in answers[2]["result"]["tools"])
 
 
+def test_a_host_can_be_registered_with_a_gateway_that_others_share(command, home, pictures):
+    config = pictures()
+    assert command("install", "codex", "--config", config, "--profile", "codex", "--shared").code == 0
+    entry = tomllib.loads((home / ".codex/config.toml").read_text())["mcp_servers"]["gateway"]
+    assert entry["args"][-6:] == ["serve", "--config", str(config), "--profile", "codex", "--shared"]
+    assert command("install", "codex", "--config", config).code == 0
+    entry = tomllib.loads((home / ".codex/config.toml").read_text())["mcp_servers"]["gateway"]
+    assert "--shared" not in entry["args"]
+
+
 def test_other_servers_stay_and_are_named(command, home, pictures):
     ended = command("install", "claude-desktop", "--config", pictures())
     assert ended.code == 0

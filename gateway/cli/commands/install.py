@@ -57,6 +57,9 @@ def install(
     config: ConfigFile = None,
     profile: Annotated[ProfileNames, profile_option("Profile to use instead of recognising the host.")] = None,
     only: Annotated[bool, typer.Option("--only", help="Remove the other servers.")] = False,
+    shared: Annotated[
+        bool, typer.Option("--shared", help="Share one gateway with the other hosts that are installed so.")
+    ] = False,
     env: Annotated[
         list[str] | None,
         typer.Option(
@@ -90,7 +93,12 @@ def install(
         if only or file is not None:
             refuse(f"--only and --file are for hosts whose files the gateway edits; {by_hand}'s is edited by hand")
         configuration, _ = _configuration(config, chosen)
-        _say_by_hand(HAND_EDITED[by_hand], name, own_launch(configuration, chosen, given=_given(env or (), at)), at)
+        _say_by_hand(
+            HAND_EDITED[by_hand],
+            name,
+            own_launch(configuration, chosen, shared=shared, given=_given(env or (), at)),
+            at,
+        )
         return DONE
     known = find_host(host)
     configuration, settings = _configuration(config, chosen)
@@ -100,7 +108,7 @@ def install(
     changed = {key for key, value in given.items() if before.get(key) != value}
     # A diff is for people, and the given values are usually secrets.
     shown = {**given, **dict.fromkeys(changed, HIDDEN)} if dry_run else given
-    launch = own_launch(configuration, chosen, given=shown)
+    launch = own_launch(configuration, chosen, shared=shared, given=shown)
     others = _others(known, target, at, configuration) if only else _OtherServers()
     done = register(known, target, launch, Backups.of_user(), name=name, only=only, dry_run=dry_run)
     if dry_run:
@@ -114,7 +122,7 @@ def install(
         _say_projects(registration_status(known, at), elsewhere=True)
     again = ["mcp-gateway", "install", known.name, *(["--config", str(config)] if config is not None else [])]
     again += [*(["--profile", chosen] if chosen is not None else []), *(["--name", name] if name != NAME else [])]
-    again += ["--file", str(file)] if file is not None else []
+    again += [*(["--shared"] if shared else []), *(["--file", str(file)] if file is not None else [])]
     _say_variables(known, configuration, launch, at, shlex.join(again))
     if lives_in_cache():
         remark("warning: this gateway was started with uvx, and disappears with uv's cache: use `uv tool install`")

@@ -4,10 +4,10 @@ import logging
 import os
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import anyio
 import typer
@@ -26,21 +26,24 @@ from gateway.cli.command_context import (
 from gateway.cli.commands.proxy import proxy_beside
 from gateway.cli.controlled_gateway import HostFacingState, Start, controlled_gateway
 from gateway.cli.exit_codes import DONE, TERMINATED, refuse
+from gateway.cli.shared_hosts import HostsBeside
 from gateway.cli.terminal import remark
 from gateway.config.builtin_profiles import load_profiles
-from gateway.config.schema import LogFormat, LogLevel, Settings
+from gateway.config.schema import HttpSettings, LogFormat, LogLevel, Settings
 from gateway.core.model.json_values import as_object
 from gateway.core.profiles.match_profile import find_profile
 from gateway.core.tools.instructions import Introductions
 from gateway.runtime import Gateway
 from gateway.serving.console.on_request import CONSOLE_PATH, ConsoleOnRequest
 from gateway.serving.control.status_report import Serving
+from gateway.serving.shared.relay_options import RelayOptions
 from gateway.system.loopback import is_loopback
 from gateway.telemetry import configure_logging
 from gateway.telemetry.logs import announce
 from gateway.telemetry.trace_export import exporting_traces
 
 if TYPE_CHECKING:
+    from starlette.applications import Starlette
     from starlette.routing import BaseRoute
 
     from gateway.routing import Router
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
     from gateway.serving.access.identified import Fault, Identified
     from gateway.serving.authorization.authorization_server import AuthorizationServer
     from gateway.serving.mcp.early_stdio import EarlyStdio
+    from gateway.serving.shared.attached_hosts import AttachedHosts
     from gateway.telemetry.audit.trail import AuditTrail
 
 logger = logging.getLogger(__name__)
@@ -89,6 +93,10 @@ def serve(
     calibrate: Annotated[
         bool, typer.Option("--calibrate", help="Offer the tools that `calibrate` uses to measure a host.")
     ] = False,
+    shared: Annotated[
+        bool, typer.Option("--shared", help="Share one gateway with all hosts that have this configuration.")
+    ] = False,
+    resident: Annotated[bool, typer.Option("--resident", hidden=True)] = False,
 ) -> int:
     """Serve one host over stdio, or many over HTTP."""
     if not http and (port is not None or bind is not None):
@@ -97,6 +105,10 @@ def serve(
         refuse("--console needs --http; `mcp-gateway console` opens the console of any running gateway")
     started: CommandContext = context.obj
     chosen = the_profile(profile)
+    if shared or resident:
+        judged = _SharedOptions(http, resident, bool(command or upstream), calibrate, bool(log_format or log_level))
+        if (code := _served_shared(judged, started, RelayOptions(config, chosen, model))) is not None:
+            return code
 
     def overlay(settings: Settings) -> Settings:
         return _with_console(
@@ -111,13 +123,46 @@ def serve(
         find_profile(profiles, chosen)
     with exporting_traces(os.environ, settings.gateway.name):
         if http:
-            ended = run_until_signal(partial(serve_http_with, start), fast_loop=True)
+            ended = run_until_signal(partial(serve_http_with, start, shared=shared), fast_loop=True)
         else:
             opening = started.opening or _opening(settings)
             if opening.is_by_hand:
                 remark(_BY_HAND)
             ended = run_until_signal(partial(_serve_stdio, start, opening))
     return DONE if ended == TERMINATED else ended or DONE
+
+
+class _SharedOptions(NamedTuple):
+    """The options that decide what `--shared` means."""
+
+    http: bool
+    resident: bool
+    has_upstreams: bool
+    calibrates: bool
+    logs_otherwise: bool
+
+
+def _served_shared(options: _SharedOptions, started: CommandContext, host: RelayOptions) -> int | None:
+    """Relay for a host, or be the gateway that hosts share, and return the exit code.
+
+    Return None if this process serves as ever: over HTTP, or because nothing can be shared.
+    """
+    if options.has_upstreams:
+        refuse("--shared needs a configuration, by which hosts find the gateway")
+    if options.resident:
+        from gateway.cli.commands.serve_shared import serve_resident
+
+        return serve_resident(host.config, debug=started.debug)
+    if options.http:
+        return None
+    if options.calibrates or options.logs_otherwise:
+        refuse("--shared goes with --config, --profile and --model; for the rest, see the configuration")
+    from gateway.serving.shared.relay import relay
+
+    opening = started.opening or _opening(Settings())
+    if opening.is_by_hand:
+        remark(_BY_HAND)
+    return relay(opening, host)
 
 
 def _listening(settings: Settings, port: int | None, bind: str | None) -> Settings:
@@ -229,8 +274,13 @@ def _tell_of_console(url: str) -> None:
     remark(f"console at {url}")
 
 
-async def serve_http_with(start: Start, on_console: Callable[[str], object] = _tell_of_console) -> int:
-    """Serve over HTTP until stopped. `on_console` gets the address of the console, if it is served."""
+async def serve_http_with(
+    start: Start, on_console: Callable[[str], object] = _tell_of_console, *, shared: bool = False
+) -> int:
+    """Serve over HTTP until stopped. `on_console` gets the address of the console, if it is served.
+
+    `shared`: hosts on stdio can attach as well (`serve --shared`).
+    """
     from gateway.config.find_config import state_folder
     from gateway.content.links.base_url import Bases
     from gateway.content.links.links import link_key
@@ -238,7 +288,7 @@ async def serve_http_with(start: Start, on_console: Callable[[str], object] = _t
     from gateway.serving.content.routes import content_routes
     from gateway.serving.logins.routes import login_routes
     from gateway.serving.mcp.handshake import Identity
-    from gateway.serving.mcp.http import http_app, serve_http
+    from gateway.serving.mcp.http import http_app
     from gateway.serving.mcp.security import check_bind
     from gateway.system.large_blocks import reuse_large_blocks
     from gateway.upstream.authorization.client_identification import client_document
@@ -253,13 +303,14 @@ async def serve_http_with(start: Start, on_console: Callable[[str], object] = _t
     reached = HostFacingState(serving)
     own = settings.gateway
     key = link_key(settings.content.key, state_folder(os.environ))
+    beside = HostsBeside.of(start, serving) if shared else None
 
     def bound(port: int) -> None:
         address = _origin(settings, port)
         base = f"{address}{own.root_path}"
         gateway.links.serve_at(base, key)
         gateway.login_desk.serve_at(partial(_place, own.public_url, base))
-        serving.transports[:] = [f"{address}/mcp", f"{address}/sse"]
+        serving.transports[:0] = [f"{address}/mcp", f"{address}/sse"]
         _tell_where(settings, address)
         if settings.console.enabled and serving.console is not None:
             on_console(_console_address(settings, serving.console, address))
@@ -313,8 +364,28 @@ async def serve_http_with(start: Start, on_console: Callable[[str], object] = _t
                 on_too_many=None if gateway.audit is None else gateway.audit.too_many_requests,
             )
             reached.serves(app.state.downstream)
-            await serve_http(app, settings.http, on_bound=bound)
+            await _serve_on(app, settings.http, bound, None if beside is None else partial(beside.attached, gateway))
     return DONE
+
+
+async def _serve_on(
+    app: "Starlette",
+    settings: HttpSettings,
+    bound: Callable[[int], None],
+    attached: "Callable[[], AbstractAsyncContextManager[AttachedHosts]] | None",
+) -> None:
+    """Serve over HTTP, and the hosts that attach, if they can, from when the port is open."""
+    from gateway.serving.mcp.http import serve_http
+
+    async with AsyncExitStack() as stack:
+        hosts = None if attached is None else await stack.enter_async_context(attached())
+
+        def on_bound(port: int) -> None:
+            bound(port)
+            if hosts is not None:
+                hosts.open(app.state.downstream)
+
+        await serve_http(app, settings, on_bound=on_bound)
 
 
 def _console_routes(settings: Settings, serving: Serving, access: "Access") -> "list[BaseRoute]":

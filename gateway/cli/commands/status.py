@@ -74,16 +74,27 @@ def _show(report: Mapping[str, Any]) -> None:
     if audit := report.get("audit"):  # missing in the status of an older gateway
         problem = f", which cannot be written: {audit['problem']}" if audit["problem"] else ""
         say(f"  audit: {audit['path']}{problem}")
-    for host in report["hosts"]:
-        say(f"  host {_host(host)}")
-    if not report["hosts"]:
-        say("  no host is connected")
+    _show_hosts(report["hosts"], report.get("attached") or ())  # missing in the status of an older gateway
     _show_waiting(report)
     if report["upstreams"]:
         headings = ("upstream", "state", "for", "calls", "failed", "running", "restarts", "memory")
         say_table(headings, [_row(upstream) for upstream in report["upstreams"]])
     for upstream in report["upstreams"]:  # below the table, because a cause is wider than a column
         _show_upstream(upstream)
+
+
+def _show_hosts(hosts: Sequence[Mapping[str, Any]], attached: Sequence[Mapping[str, Any]]) -> None:
+    """Show the hosts, and of those that are attached also the ones that have not asked for anything yet."""
+    asking = {host.get("pid") for host in hosts}
+    lines = [_host(host) for host in hosts] + [_attached(host) for host in attached if host["pid"] not in asking]
+    for line in lines:
+        say(f"  host {line}")
+    if not lines:
+        say("  no host is connected")
+    for host in attached:
+        if host["environment"]:
+            names = plain(", ".join(host["environment"]), 1_000)
+            say(f"    process {host['pid']} was started with other values of {names}: those of the gateway hold")
 
 
 def _show_upstream(upstream: Mapping[str, Any]) -> None:
@@ -110,7 +121,15 @@ def _host(host: Mapping[str, Any]) -> str:
     which = f", token {plain(token, 100)}" if token not in (None, principal) else ""
     whose = "" if principal == "local" else f" of {plain(principal, 100)}{which}"
     asked = counted(host["requests"], "request")
-    return f"{named}{whose}: {host['revision']}, {profile}, for {since(host['since'])}, {asked}"
+    process = f", process {host['pid']}" if host.get("pid") is not None else ""
+    return f"{named}{whose}: {host['revision']}, {profile}, for {since(host['since'])}, {asked}{process}"
+
+
+def _attached(host: Mapping[str, Any]) -> str:
+    """Describe an attached host that has not asked for anything yet."""
+    named = plain(f"{host['name'] or 'without a name'} {host['version'] or ''}".strip(), 100)
+    profile = f"profile {host['profile']}, " if host["profile"] else ""
+    return f"{named}: {profile}for {since(host['since'])}, no requests, process {host['pid']}"
 
 
 def _row(upstream: Mapping[str, Any]) -> Sequence[str]:

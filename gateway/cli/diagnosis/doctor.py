@@ -17,6 +17,7 @@ from gateway.cli.diagnosis.findings import CheckResult, Diagnosis
 from gateway.cli.diagnosis.media_and_store import check_media, try_store
 from gateway.cli.diagnosis.ports import check_port
 from gateway.cli.diagnosis.registration import check_registration
+from gateway.cli.diagnosis.shared_gateways import check_shared
 from gateway.cli.diagnosis.upstreams import check_upstreams
 
 Check: TypeAlias = Callable[[CheckContext], Awaitable[Iterable[CheckResult]]]
@@ -25,6 +26,7 @@ CHECKS: tuple[Check, ...] = (
     check_environment,
     check_upstreams,
     check_registration,
+    check_shared,
     check_port,
     check_state,
     try_store,

@@ -115,7 +115,7 @@ def _entry(
         yield from _profile(one.host, name, context, in_path=chosen[0] if chosen else None)
         return
     profile = _option(launch.args, "--profile")
-    again = _install(one.host, name, context, profile)
+    again = _install(one.host, name, context, profile, shared="--shared" in launch.args)
     broken = [
         *_program(one.host, launch, name, again, context),
         *_configuration(one.host, launch, name, again, context),
@@ -250,9 +250,11 @@ def _option(args: tuple[str, ...], name: str) -> str | None:
     return None
 
 
-def _install(host: HostFormat, name: str, context: CheckContext, profile: str | None = None) -> str:
+def _install(
+    host: HostFormat, name: str, context: CheckContext, profile: str | None = None, *, shared: bool = False
+) -> str:
     """Return the command that registers the gateway with the configuration being examined."""
-    more = ["--name", name] if name != NAME else []
+    more = [*(["--name", name] if name != NAME else []), *(["--shared"] if shared else [])]
     command = _command("install", host, context, *more)
     return command if profile is None else f"{command} {shlex.join(['--profile', profile])}"
 

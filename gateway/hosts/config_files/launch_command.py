@@ -32,6 +32,7 @@ def own_launch(
     config: Path,
     profile: str | None,
     *,
+    shared: bool = False,
     given: Mapping[str, str] | None = None,
     executable: str = sys.executable,
     environ: Mapping[str, str] = os.environ,
@@ -40,11 +41,11 @@ def own_launch(
 
     It is the script beside the interpreter if there is one, or else `python -m gateway`; never the target of a symlink,
     which would leave the virtual environment. PATH is the current one, because desktop programs start with a minimal
-    one; `given` are additional variables.
+    one; `given` are additional variables. `shared`: it attaches to a gateway that hosts share.
     """
     script = _script(Path(executable))
     command, args = (str(script), ()) if script is not None else (executable, ("-m", "gateway"))
-    chosen = () if profile is None else ("--profile", profile)
+    chosen = (*(() if profile is None else ("--profile", profile)), *(("--shared",) if shared else ()))
     env = {"PATH": search_path(environ)}
     if script is None and (modules := environ.get("PYTHONPATH")):
         env["PYTHONPATH"] = os.pathsep.join(os.path.abspath(part) for part in modules.split(os.pathsep) if part)

@@ -21,7 +21,8 @@ from gateway.serving.console.on_request import ConsoleOnRequest
 from gateway.serving.control import logins
 from gateway.serving.control.approve_calls import answer_approvals
 from gateway.serving.control.contents import Contents
-from gateway.serving.control.endpoint import Endpoint, listen
+from gateway.serving.control.endpoint import Endpoint
+from gateway.serving.control.listeners import listen
 from gateway.serving.control.log_file import LogFile, last_lines, log_path, prune
 from gateway.serving.control.pending_calibration import answer, apply_pending_calibration
 from gateway.serving.control.read_pins import read_pins_again
@@ -87,6 +88,7 @@ async def under_control(
                     pins=partial(read_pins_again, gateway.router),
                     logins=partial(logins.answer, gateway),
                     console=serving.console.address,
+                    attach=None if serving.shared is None else serving.shared.serve,
                 )
                 tasks.start_soon(_answer, folder, serving, gateway, commands)
             if load is not None and serving.config is not None:
@@ -140,13 +142,16 @@ async def _answer(folder: Path, serving: Serving, gateway: Running, commands: Co
         listener, endpoint = await listen(folder, stem(os.getpid(), serving.started))
     except Exception as error:  # whatever the cause, the gateway serves without it
         logger.warning("no control endpoint: %s; `status`, `reload` and `stop` cannot reach this gateway", error)
+        serving.on_reachable(str(error))
         return
     record: Path | None = None
     try:
         record = write_record(folder, _record(serving, gateway.settings.gateway.name, endpoint))
+        serving.on_reachable(None)
         await answer_callers(listener, endpoint, commands)
     except Exception as error:  # as above
         logger.warning("the control endpoint is closed: %s", error)
+        serving.on_reachable(str(error))
     finally:
         with suppress(OSError):  # the next command that looks removes what remains
             if record is not None:
@@ -158,7 +163,8 @@ async def _answer(folder: Path, serving: Serving, gateway: Running, commands: Co
 
 def _record(serving: Serving, name: str, endpoint: Endpoint) -> GatewayRecord:
     config, log = (str(path) if path is not None else None for path in (serving.config, serving.log))
-    return GatewayRecord(os.getpid(), serving.started, name, __version__, config, log, endpoint)
+    shared = None if serving.shared is None else serving.shared.key
+    return GatewayRecord(os.getpid(), serving.started, name, __version__, config, log, endpoint, shared)
 
 
 def _tidy(folder: Path, log: Path | None) -> None:

@@ -5,7 +5,8 @@
 {"ok": true, "result": {...}}
 {"ok": false, "error": "one line or several"}
 
-Content follows a line as bytes; the line has their number (`gateway.serving.control.contents`).
+Content follows a line as bytes; the line has their number (`gateway.serving.control.contents`). After `attach`, the
+connection stays open and carries the messages of a host (`gateway.serving.shared.attach`).
 """
 
 import json
@@ -13,10 +14,22 @@ from typing import Any, Literal, get_args
 
 from gateway.core.model.json_values import is_dict
 
-Command = Literal["status", "reload", "stop", "calibrate", "content", "approvals", "pins", "login", "logout", "console"]
+Command = Literal[
+    "status",
+    "reload",
+    "stop",
+    "calibrate",
+    "content",
+    "approvals",
+    "pins",
+    "login",
+    "logout",
+    "console",
+    "attach",
+]
 COMMANDS: tuple[Command, ...] = get_args(Command)
 
-MAX_REQUEST_BYTES = 4_096
+MAX_REQUEST_BYTES = 16_384
 MAX_REPLY_BYTES = 8 * 1024 * 1024
 
 

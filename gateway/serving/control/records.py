@@ -32,6 +32,8 @@ class GatewayRecord:
     config: str | None
     log: str | None
     endpoint: Endpoint
+    shared: str | None = None
+    """The key by which hosts find it to attach to it (`gateway.serving.shared.attach`); None: they cannot."""
 
     @property
     def stem(self) -> str:
@@ -85,7 +87,8 @@ def _read(path: Path) -> GatewayRecord | None:
         with path.open("rb") as file:
             fields = cast("dict[str, Any]", json.loads(file.read(_LARGEST)))
         endpoint = Endpoint(**fields.pop("endpoint"))
-        return GatewayRecord(endpoint=endpoint, **fields)
+        known = GatewayRecord.__dataclass_fields__  # a newer version may say more
+        return GatewayRecord(endpoint=endpoint, **{key: value for key, value in fields.items() if key in known})
     except (OSError, ValueError, TypeError, KeyError):
         return None
 

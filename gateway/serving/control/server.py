@@ -2,17 +2,19 @@
 
 import hmac
 import logging
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from anyio.abc import SocketListener, SocketStream
+from anyio.abc import SocketAttribute, SocketListener, SocketStream
 
 from gateway.errors import GatewayError
 from gateway.serving.control import protocol
 from gateway.serving.control.endpoint import Endpoint
+from gateway.system.peer_credentials import peer_of
 
 if TYPE_CHECKING:
     from gateway.serving.http import WrongTokens
@@ -34,6 +36,8 @@ Plain = Callable[[Mapping[str, Any]], dict[str, Any]]
 """Takes a request and returns the result. Raises GatewayError."""
 Transfer = Callable[[dict[str, Any], AsyncIterator[bytes]], AsyncGenerator[bytes]]
 """Takes a request and the bytes that follow it, and yields the bytes of the reply. Raises GatewayError."""
+Attach = Callable[[Mapping[str, Any], SocketStream, bytes], Awaitable[None]]
+"""Takes a request, its connection, and the bytes that have followed it, and returns when the connection has ended."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,8 @@ class Commands:
     logins: Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]] | None = None
     console: Callable[[], Awaitable[str]] | None = None
     """Returns an address of the console for one browser."""
+    attach: Attach | None = None
+    """Serves the host of a connection (`serve --shared`), for as long as that is open."""
 
 
 async def answer_callers(listener: SocketListener, endpoint: Endpoint, commands: Commands) -> None:
@@ -69,7 +75,7 @@ async def answer_callers(listener: SocketListener, endpoint: Endpoint, commands:
                 is_out = True
                 await anyio.sleep(_PAUSE)
                 continue
-            if len(callers) >= _AT_ONCE and not silent:
+            if _is_foreign(stream) or (len(callers) >= _AT_ONCE and not silent):
                 await stream.aclose()
                 continue
             if len(callers) >= _AT_ONCE:  # the caller that has been silent for longest is dropped
@@ -102,6 +108,9 @@ async def _converse(
             request, rest = said
             if isinstance(request, dict) and request.get("command") == "content" and commands.content is not None:
                 return await _transfer(stream, rest, request, commands.content)
+            if isinstance(request, dict) and request.get("command") == "attach" and commands.attach is not None:
+                callers.discard(stream)  # it stays as long as its host, and has a limit of its own
+                return await _attached(stream, rest, request, commands.attach)
             reply, stopping = (request, False) if isinstance(request, bytes) else await _reply(request, commands)
             with anyio.move_on_after(_SAYING):
                 await stream.send(reply)
@@ -174,6 +183,21 @@ def _request(line: bytes) -> dict[str, Any] | bytes:
 def _may(request: Mapping[str, Any], endpoint: Endpoint) -> bool:
     given = str(request.get("token")).encode("utf-8", "replace")
     return endpoint.token is None or hmac.compare_digest(given, endpoint.token.encode())
+
+
+def _is_foreign(stream: SocketStream) -> bool:
+    """Whether another user is at the other end, as far as the system says so. The socket's folder is closed to them."""
+    peer = peer_of(stream.extra_attributes[SocketAttribute.raw_socket]())
+    return peer is not None and peer.user not in (os.geteuid(), 0)
+
+
+async def _attached(stream: SocketStream, rest: bytes, request: dict[str, Any], attach: Attach) -> None:
+    try:
+        await attach(request, stream, rest)
+    except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+        raise
+    except Exception:  # as in `_reply`: no error in it may end the gateway
+        logger.exception("the connection of an attached host failed")
 
 
 async def _transfer(stream: SocketStream, rest: bytes, request: dict[str, Any], content: Transfer) -> None:

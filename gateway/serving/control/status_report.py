@@ -19,6 +19,8 @@ from gateway.serving.control.reload_config import Reloader
 from gateway.system.process_usage import memory_of_trees, own_memory
 
 if TYPE_CHECKING:
+    from anyio.abc import SocketStream
+
     from gateway.content.links.links import Links
     from gateway.routing import Router
     from gateway.serving.console.on_request import ConsoleOnRequest
@@ -47,9 +49,23 @@ class ConnectedHostPort(Protocol):
     def requests(self) -> int: ...
 
 
+class SharedPort(Protocol):
+    """The hosts that attach to a gateway (implemented by `gateway.serving.shared.attached_hosts.AttachedHosts`)."""
+
+    @property
+    def key(self) -> str: ...
+    async def serve(self, request: Mapping[str, Any], stream: "SocketStream", rest: bytes) -> None: ...
+    def report(self) -> list[dict[str, Any]]: ...
+    def pid_of(self, session: str | None) -> int | None: ...
+
+
 def no_hosts() -> Iterable[ConnectedHostPort]:
     """Return no hosts. Used until something serves them."""
     return ()
+
+
+def unheard(problem: str | None) -> None:
+    """Do nothing. Used where nobody waits for the control socket."""
 
 
 @dataclass
@@ -64,6 +80,10 @@ class Serving:
     principal: str = Caller().principal
     """The owner of the hosts' content."""
     console: "ConsoleOnRequest | None" = None
+    shared: "SharedPort | None" = None
+    """The hosts on stdio that attach to the gateway, if they can."""
+    on_reachable: Callable[[str | None], object] = unheard
+    """Called when commands and hosts can reach the gateway, with None, or with the reason why they cannot."""
 
 
 async def report(running: Running, serving: Serving, reloader: Reloader) -> dict[str, Any]:
@@ -88,7 +108,8 @@ async def report(running: Running, serving: Serving, reloader: Reloader) -> dict
         },
         "store": _store(running),
         "audit": None if (trail := running.audit) is None else {"path": str(trail.path), "problem": trail.problem},
-        "hosts": [_host(host, running.router) for host in serving.connected_hosts()],
+        "hosts": [_host(host, running.router, serving.shared) for host in serving.connected_hosts()],
+        "attached": None if serving.shared is None else serving.shared.report(),
         "approvals": sum(each.verdict is None for each in running.router.approvals.listed()),
         "upstreams": [_upstream(upstream, memory, running.pins) for upstream in upstreams],
     }
@@ -104,7 +125,7 @@ def _store(running: Running) -> dict[str, Any]:
     }
 
 
-def _host(host: ConnectedHostPort, router: "Router") -> dict[str, Any]:
+def _host(host: ConnectedHostPort, router: "Router", shared: SharedPort | None) -> dict[str, Any]:
     caller = host.caller
     try:
         choice = router.choice_of(caller)
@@ -122,6 +143,7 @@ def _host(host: ConnectedHostPort, router: "Router") -> dict[str, Any]:
         "since": moment_text(host.since),
         "last_request": moment_text(host.last),
         "requests": host.requests,
+        "pid": None if shared is None else shared.pid_of(caller.session),
     }
 
 

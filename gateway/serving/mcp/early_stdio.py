@@ -74,10 +74,15 @@ class Lines:
 
 
 class Arrival(NamedTuple):
-    """The time at which a message arrived, by the clock of the `EarlyStdio` that read it."""
+    """The time at which a message arrived, by the clock of the `EarlyStdio` that read it.
+
+    `profile` and `model` are those that a host of a shared gateway was started with (`serve --shared`).
+    """
 
     at: float
     clock: Callable[[], float]
+    profile: str | None = None
+    model: str | None = None
 
     @property
     def ago(self) -> float:

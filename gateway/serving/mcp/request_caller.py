@@ -16,6 +16,7 @@ from gateway.core.model.revisions import MODERN_REVISIONS
 from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, LOG_LEVELS
 from gateway.errors import InvalidRequest
 from gateway.serving.access import Identified
+from gateway.serving.mcp.early_stdio import Arrival
 from gateway.serving.mcp.hosts import introduced, level_of
 
 _CODEX_TURN = "x-codex-turn-metadata"
@@ -56,7 +57,7 @@ def caller_of(context: ServerRequestContext[Any, Any]) -> Caller:
         return modern_caller(context.protocol_version, context.params, context.request, connection.session_id)
     said = introduced(connection)
     return Caller(
-        model=declared_model(context.params),
+        model=declared_model(context.params) or _started_with(context.request),
         revision=context.protocol_version,
         session=connection.session_id,
         log_level=level_of(connection),
@@ -72,13 +73,17 @@ def modern_caller(
     # The raw value, because the SDK's models lose a name without a version.
     meta = as_object((params or {}).get("_meta"))
     return Caller(
-        model=declared_model(params),
+        model=declared_model(params) or _started_with(request),
         revision=revision,
         session=session,
         log_level=as_text(meta.get(LOG_LEVEL)),
         **_identity(meta.get(CLIENT_INFO), meta.get(CLIENT_CAPABILITIES)),
         **_sender(request),
     )
+
+
+def _started_with(request: object) -> str | None:
+    return request.model if isinstance(request, Arrival) else None
 
 
 def declared_model(params: Mapping[str, Any] | None) -> str | None:
@@ -104,7 +109,9 @@ def _identity(client: object, capabilities: object) -> dict[str, Any]:
 
 
 def _sender(request: object) -> dict[str, Any]:
-    """Return what an HTTP request says of its sender; nothing if it is something else."""
+    """Return what an HTTP request says of its sender, or the profile that an attached host was started with."""
+    if isinstance(request, Arrival):
+        return {"profile": request.profile}
     if not isinstance(request, Request):
         return {}
     return {

@@ -30,6 +30,7 @@ class StreamConnection:
     """One host on a pair of streams.
 
     `opened_elsewhere`: requests of the handshake are answered before they get here, and only the others arrive.
+    `first_id`: the last id of a request to this host by a gateway before this one, over the same connection.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class StreamConnection:
         handshake: Handshake,
         *,
         opened_elsewhere: bool = False,
+        first_id: int = 0,
     ) -> None:
         self._downstream = downstream
         self._server = downstream.server
@@ -52,12 +54,18 @@ class StreamConnection:
             # In order: messages that a host sends right after it already count as initialized.
             inline_methods=frozenset({"initialize"}),
         )
+        self._dispatcher._next_id = first_id  # pyright: ignore[reportPrivateUsage]  # it counts on from there
         self._notifications = NotifyOnlyOutbound(self._dispatcher)
         self._legacy = Connection.for_loop(self._dispatcher, session_id=self._session)
         self._runner = ServerRunner(self._server, self._legacy, None)
         self._client: Mapping[str, Any] | None = None
         self._answering = 0
         self._settled = anyio.Event()
+
+    @property
+    def session(self) -> str:
+        """The name of the host's session."""
+        return self._session
 
     async def serve(self) -> None:
         """Serve until the read stream ends, then cancel what still runs and close the write stream."""

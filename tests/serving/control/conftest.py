@@ -9,7 +9,7 @@ import anyio.to_thread
 import pytest
 
 from gateway.serving.control.client import ask
-from gateway.serving.control.endpoint import listen_on_loopback, listen_on_socket
+from gateway.serving.control.listeners import listen_on_loopback, listen_on_socket
 from gateway.serving.control.records import GatewayRecord, stem, write_record
 from gateway.serving.control.server import Commands, answer_callers
 from gateway.system.runtime_dir import own_folder

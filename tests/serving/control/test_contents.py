@@ -18,7 +18,7 @@ from gateway.errors import GatewayError
 from gateway.serving.control import transfer_content
 from gateway.serving.control.client import ControlUnanswered, ask
 from gateway.serving.control.contents import Contents
-from gateway.serving.control.endpoint import listen_on_loopback, listen_on_socket
+from gateway.serving.control.listeners import listen_on_loopback, listen_on_socket
 from gateway.serving.control.protocol import format_line, parse_line
 from gateway.serving.control.records import GatewayRecord
 from gateway.serving.control.server import Commands, answer_callers

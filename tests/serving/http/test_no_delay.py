@@ -15,7 +15,7 @@ import uvicorn
 from gateway.config.schema import HttpSettings, ModelProxySettings, StoreSettings
 from gateway.content.shaping.repair_request import Repairer
 from gateway.content.store import MemoryStore
-from gateway.serving.control.endpoint import listen_on_loopback
+from gateway.serving.control.listeners import listen_on_loopback
 from gateway.serving.control.server import Commands, answer_callers
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.http import http_app, serve_http

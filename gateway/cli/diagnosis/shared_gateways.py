@@ -1,0 +1,47 @@
+"""Check the gateway that hosts share (`serve --shared`): whether they all were started in the same environment."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from anyio import to_thread
+
+from gateway.cli.diagnosis.check_context import CheckContext
+from gateway.cli.diagnosis.findings import CheckResult
+from gateway.core.wording import plain
+from gateway.errors import GatewayError
+from gateway.serving.control.client import ask
+from gateway.serving.control.records import GatewayRecord, running
+
+ABOUT = "shared gateway"
+
+
+async def check_shared(context: CheckContext) -> list[CheckResult]:
+    """Check the running gateways that are shared with this configuration."""
+    if context.path is None:
+        return []
+    config = str(context.path.absolute())
+    records = [one for one in await to_thread.run_sync(running) if one.shared is not None and one.config == config]
+    return [finding for record in records for finding in await to_thread.run_sync(_checked, record)]
+
+
+def _checked(record: GatewayRecord) -> list[CheckResult]:
+    try:
+        report = ask(record, "status")
+    except GatewayError as error:
+        return [CheckResult(ABOUT, "warning", str(error), f"mcp-gateway stop --pid {record.pid}")]
+    attached = report.get("attached") or ()
+    differing = list(_differing(attached))
+    text = f"process {record.pid}, attached hosts: {len(attached)}"
+    return differing or [CheckResult(ABOUT, "ok", text)]
+
+
+def _differing(attached: Sequence[Mapping[str, Any]]) -> Iterator[CheckResult]:
+    for host in attached:
+        if host["environment"]:
+            names = plain(", ".join(host["environment"]), 1_000)
+            named = plain(host["name"] or "a host", 100)
+            text = (
+                f"{named} (process {host['pid']}) was started with other values of {names} than the gateway, which hold"
+            )
+            remedy = "give it a configuration of its own, or take the values from ${file:...} or ${keyring:...}"
+            yield CheckResult(ABOUT, "warning", text, remedy)

@@ -1,0 +1,177 @@
+"""A byte stream as the SDK's message streams: a message on each line, as on stdio."""
+
+import collections
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+from anyio import to_thread
+from anyio.abc import AsyncResource, ByteReceiveStream, ByteSendStream
+from mcp.shared._stream_protocols import ReadStream
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
+from mcp_types import jsonrpc_message_adapter
+from pydantic import ValidationError
+
+from gateway.core.model.json_shape import is_deep, may_be_deep
+from gateway.core.model.json_values import as_object, is_dict
+from gateway.serving.mcp.early_stdio import MAX_LINE_BYTES, Arrival, Lines
+from gateway.serving.mcp.written_json import message_pieces
+
+_LONGEST_LINE = 2 * MAX_LINE_BYTES
+"""A relay passes on messages of at most `MAX_LINE_BYTES`, and may have to write them with escapes."""
+_CHUNK = 256 * 1024
+_PARSED_IN_A_THREAD = 256 * 1024
+_MAX_UNWRITTEN_BYTES = 8 * 1024 * 1024
+_FLUSH_SECONDS = 2.0
+_LONGEST_WAIT = 3_600.0
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Sender:
+    """What is known of the host at the other end: the profile that it was started with, and the model behind it."""
+
+    profile: str | None = None
+    model: str | None = None
+
+
+class LineReads(AsyncResource):
+    """The messages that arrive, as the SDK's `ReadStream`. `rest` are bytes that have arrived before.
+
+    A line that is not a message is dropped. One that is too long ends the stream. `settle` is awaited at the end of the
+    stream, before it is reported.
+    """
+
+    def __init__(self, stream: ByteReceiveStream, rest: bytes, sender: Sender) -> None:
+        self._stream = stream
+        self._sender = sender
+        self._splitter = Lines(_LONGEST_LINE)
+        self._lines = collections.deque[bytes | None](self._splitter.feed(rest))
+        self._waited = 0.0
+        self._ended = False
+        self.settle: Callable[[], Awaitable[None]] | None = None
+
+    async def receive(self) -> SessionMessage | Exception:
+        try:
+            return await self.__anext__()
+        except StopAsyncIteration:
+            raise anyio.EndOfStream from None
+
+    def __aiter__(self) -> ReadStream[SessionMessage | Exception]:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        await anyio.lowlevel.checkpoint()
+        while True:
+            while self._lines:
+                line = self._lines.popleft()
+                if line is None:
+                    _logger.warning("an attached host sent a message of more than %d bytes", _LONGEST_LINE)
+                    self._ended = True
+                    self._lines.clear()
+                elif (message := await self._message(line)) is not None:
+                    return message
+            if self._ended:
+                if self.settle is not None:
+                    await self.settle()
+                raise StopAsyncIteration
+            await self._receive()
+
+    async def _receive(self) -> None:
+        try:
+            self._lines.extend(self._splitter.feed(await self._stream.receive(_CHUNK)))
+        except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+            self._ended = True
+            self._lines.extend(self._splitter.rest())
+
+    async def _message(self, line: bytes) -> SessionMessage | None:
+        try:
+            large = len(line) > _PARSED_IN_A_THREAD
+            fields = await to_thread.run_sync(_parsed, line) if large else _parsed(line)
+            if "relay" in fields and "jsonrpc" not in fields:
+                self._waited = _seconds(as_object(fields["relay"]).get("waited"))
+                return None
+            checked = jsonrpc_message_adapter.validate_python(fields, by_name=False)
+        except (ValueError, RecursionError, ValidationError):
+            _logger.debug("a malformed message of an attached host was dropped")
+            return None
+        arrival = Arrival(time.monotonic() - self._waited, time.monotonic, self._sender.profile, self._sender.model)
+        self._waited = 0.0
+        return SessionMessage(checked, ServerMessageMetadata(request_context=arrival))
+
+    async def aclose(self) -> None:
+        """Do nothing: the stream is closed by its owner."""
+
+
+class LineWrites(AsyncResource):
+    """The messages to send, as the SDK's `WriteStream`. `run` sends them, so that none is cut short by a cancellation.
+
+    A host that does not read makes `send` wait, and nothing else.
+    """
+
+    def __init__(self, stream: ByteSendStream) -> None:
+        self._stream = stream
+        self._lines = collections.deque[bytes]()
+        self._unwritten = 0
+        self._moved = anyio.Event()
+        self._closed = False
+        self.is_whole = True
+        """Whether nothing is left to send, so that another line may follow."""
+
+    async def send(self, item: SessionMessage, /) -> None:
+        while self._unwritten > _MAX_UNWRITTEN_BYTES and not self._closed:
+            await self._moved.wait()
+        if self._closed:
+            raise anyio.ClosedResourceError
+        line = b"".join([*message_pieces(item.message), b"\n"])
+        self.is_whole = False
+        self._unwritten += len(line)
+        self._lines.append(line)
+        self._wake()
+
+    async def run(self) -> None:
+        """Send lines until cancelled, or until the other end is gone."""
+        try:
+            while True:
+                while self._lines:
+                    line = self._lines.popleft()
+                    await self._stream.send(line)
+                    self._unwritten -= len(line)
+                    self.is_whole = not self._lines
+                    self._wake()
+                await self._moved.wait()
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+            self._closed = True
+            self._wake()
+
+    async def aclose(self) -> None:
+        """Wait, for a limited time, until everything is sent."""
+        if self._closed:
+            return
+        with anyio.move_on_after(_FLUSH_SECONDS, shield=True):
+            while not (self.is_whole or self._closed):
+                await self._moved.wait()
+        self._closed = True
+        self._wake()
+
+    def _wake(self) -> None:
+        self._moved.set()
+        self._moved = anyio.Event()
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    """Parse a line. Raises ValueError if it is not an object, or nested too deeply."""
+    fields = json.loads(line)
+    if not is_dict(fields) or (may_be_deep(line) and is_deep(fields)):
+        raise ValueError
+    return fields
+
+
+def _seconds(value: object) -> float:
+    return min(max(0.0, value), _LONGEST_WAIT) if isinstance(value, (int, float)) else 0.0
