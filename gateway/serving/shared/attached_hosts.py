@@ -10,14 +10,14 @@ from typing import Any
 import anyio
 from anyio.abc import SocketAttribute, SocketStream
 
+from gateway.config.moments import moment_text
 from gateway.config.shared_settings import SharedSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import as_object, is_object
+from gateway.core.near_names import did_you_mean
 from gateway.core.profiles.match_profile import known_name
-from gateway.core.profiles.near_names import did_you_mean
 from gateway.errors import GatewayError, InvalidRequest
 from gateway.serving.control.protocol import refusal_reply, result
-from gateway.serving.control.status_report import moment
 from gateway.serving.mcp.downstream import Downstream
 from gateway.serving.mcp.handshake import Handshake
 from gateway.serving.mcp.line_streams import LineReads, LineWrites, Sender
@@ -214,7 +214,7 @@ def _reported(host: AttachedHost) -> dict[str, Any]:
     caller = host.caller
     return {
         "pid": host.pid,
-        "since": moment(host.since),
+        "since": moment_text(host.since),
         "profile": host.sender.profile,
         "model": host.sender.model,
         "name": None if caller is None else caller.client_name,
