@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -33,7 +34,17 @@ def matching(pid: int | None, name: str | None) -> list[GatewayRecord]:
 
 def the_one(pid: int | None, name: str | None) -> GatewayRecord:
     """Return the only gateway that matches. Raises ConfigError if several do."""
-    found = matching(pid, name)
+    return only(matching(pid, name))
+
+
+def with_file(file: Path) -> list[GatewayRecord]:
+    """Return this user's running gateways with this configuration."""
+    wanted = file.resolve()
+    return [record for record in running() if record.config is not None and Path(record.config).resolve() == wanted]
+
+
+def only(found: Sequence[GatewayRecord]) -> GatewayRecord:
+    """Return the only one of these gateways, at least one. Raises ConfigError if there are several."""
     if len(found) > 1:
         raise ConfigError(f"{len(found)} gateways are running", remedy=f"choose one with --pid: {_listed(found)}")
     return found[0]

@@ -80,3 +80,23 @@ def test_serving_it_on_stdio_is_refused_with_the_way_out(command: Command, confi
     ended = command("serve", "--console", "--config", config)
     assert ended.code == 2
     assert "mcp-gateway console" in ended.err
+
+
+def test_a_gateway_with_another_configuration_is_told_apart(
+    start: Any, command: Command, ask: Any, config: Path, tmp_path: Path
+) -> None:
+    process = start("serve", "--config", config)
+    process.initialize("claude-code")
+    ask(process, "media__pid")
+    found = command("console", "--no-browser")
+    assert f", {config}" in found.err
+    assert command("console", "--json", "--config", config).json()["url"]
+    other = tmp_path / "other" / "mcp-gateway.toml"
+    other.parent.mkdir()
+    other.write_bytes(config.read_bytes())
+    started = start("console", "--no-browser", "--config", other)
+    started.line_with("started for the console")
+    ambiguous = command("console", "--no-browser")
+    assert ambiguous.code != 0
+    assert "2 gateways are running" in ambiguous.err
+    assert str(config) in command("console", "--no-browser", "--config", config).err
