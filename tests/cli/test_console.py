@@ -96,7 +96,8 @@ def test_a_gateway_with_another_configuration_is_told_apart(
     other.write_bytes(config.read_bytes())
     started = start("console", "--no-browser", "--config", other)
     started.line_with("started for the console")
+    assert let_in(started.out.get(timeout=60))("")["upstreams"]
     ambiguous = command("console", "--no-browser")
-    assert ambiguous.code != 0
+    assert ambiguous.code == 2
     assert "2 gateways are running" in ambiguous.err
     assert str(config) in command("console", "--no-browser", "--config", config).err
