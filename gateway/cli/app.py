@@ -127,7 +127,7 @@ def run(
     forgive_encodings()
     # `serve` configures logging again as soon as it knows the configuration.
     log = configure_logging(Settings(logging=LoggingSettings(level="error")), debug=debug)
-    invocation = CommandContext(opening, debug, after_dashes=bool(rest))
+    invocation = CommandContext(opening, debug, after_dashes=len(rest[1:]))
     # Words that are not a command are judged, and explained, by the whole application.
     word = next((word for word in given if not word.startswith("-")), None)
     app = application(word if word in COMMANDS else None)

@@ -108,12 +108,12 @@ def the_profiles(names: ProfileNames) -> tuple[str, ...]:
 class CommandContext:
     """State from before the command: the host's stdio connection, if it is already answered, and `--debug`.
 
-    `after_dashes`: whether a program's command line was given after `--`.
+    `after_dashes`: how many words of a program's command line were given after `--`.
     """
 
     opening: "EarlyStdio | None" = None
     debug: bool = False
-    after_dashes: bool = False
+    after_dashes: int = 0
 
 
 def settings_for(config: Path | None, urls: Sequence[str] | None, command: Sequence[str] | None = None) -> Settings:

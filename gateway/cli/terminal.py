@@ -12,13 +12,13 @@ from gateway.telemetry.sanitize import neutral
 
 
 def say(text: str = "") -> None:
-    """Print sanitized lines to stdout."""
-    print(neutral(text))
+    """Print sanitized lines to stdout, in one write: other threads print too."""
+    print(f"{neutral(text)}\n", end="")
 
 
 def remark(text: str) -> None:
     """Print a sanitized line to stderr, for people, beside a program's output."""
-    print(neutral(text), file=sys.stderr)
+    print(f"{neutral(text)}\n", end="", file=sys.stderr)
 
 
 def help_without_command(context: typer.Context) -> None:

@@ -153,6 +153,7 @@ def test_a_json_configuration_stays_one(command, tmp_path):
     [
         (["x"], "give the server's URL, or -- and its command line"),
         (["x", "npx", "-y", "server"], "put -- before the command line"),
+        (["my", "server", "--", "npx", "-y"], "one name stands before --, and this is another word: 'server'"),
         (["x", "http://127.0.0.1:9", "more"], "a URL takes no arguments"),
         (["x", "http://127.0.0.1:9", "--env", "A=b"], "--env and --cwd are for a command"),
         (["x", "http://127.0.0.1:9", "--header", "Authorization"], "give it as --header 'NAME: VALUE'"),

@@ -59,8 +59,11 @@ def add(
     mcp-gateway add docs https://example.com/mcp --header 'Authorization: Bearer ${DOCS_TOKEN}'
     """
     words = server or []
-    if words and not _is_url(words[0]) and not cast("CommandContext", context.obj).after_dashes:
+    after_dashes = cast("CommandContext", context.obj).after_dashes
+    if words and not _is_url(words[0]) and not after_dashes:
         refuse("put -- before the command line, so that its options are not taken for this command's own")
+    if 0 < after_dashes < len(words):
+        refuse(f"one name stands before --, and this is another word: {words[0]!r}")
     upstream = _upstream(words, env or (), header or (), cwd, kind) | ({"pins": "hold"} if pin else {})
     file = _file(config, yes)
     changed = file.text.with_way_in(name, upstream) if replace else file.text.with_upstream(name, upstream)

@@ -87,7 +87,7 @@ def check(
     from gateway.cli.diagnosis.selection import read_arguments
     from gateway.cli.diagnosis.server_check import CheckOptions, check_server
 
-    after_dashes = cast("CommandContext", context.obj).after_dashes
+    after_dashes = bool(cast("CommandContext", context.obj).after_dashes)
     settings = _settings(server or (), config, upstream, after_dashes=after_dashes)
     given = read_arguments(_document(arguments) if arguments is not None else {}, str(arguments))
     wanted = CheckOptions(given, everything, tuple(tool or ()), _hosts(host or ()), seconds)

@@ -52,6 +52,9 @@ _WITHOUT_TOKEN = frozenset({HEALTH_PATH, READINESS_PATH})
 Host and Origin are checked here too. Without a token the scope has no principal, and the answer omits details.
 """
 
+_GUESSED = 16
+"""Characters of a token; one with fewer is warned about where other machines can reach the gateway."""
+
 _STREAMS = 4
 """The limit of unread bytes for all connections together, as a multiple of that for one stream."""
 
@@ -101,8 +104,11 @@ def check_bind(settings: HttpSettings, *, needs_token: bool, public_url: str | N
         raise ConfigError(
             f"{settings.bind} can be reached from other machines, so a token is needed",
             where="http.bind",
-            remedy="`mcp-gateway token add NAME` makes one; or set [http] token, or bind to 127.0.0.1",
+            remedy="`mcp-gateway token add NAME` makes one; or set $MCP_GATEWAY_TOKEN, or bind to 127.0.0.1",
         )
+    if settings.token is not None and len(settings.token) < _GUESSED and not is_loopback(settings.bind):
+        said = "http.token has only %d characters, so it can be guessed: `openssl rand -hex 24` makes a better one"
+        logger.warning(said, len(settings.token))
     tls_files(settings)
 
 

@@ -259,3 +259,12 @@ async def test_serving_beyond_loopback_without_a_token_does_not_begin():
     app = http_app(SampleService(), settings, Identity("sample", "1.0"))
     with anyio.fail_after(10), pytest.raises(ConfigError):
         await serve_http(app, settings)
+
+
+@pytest.mark.parametrize(
+    ("bind", "token", "warned"),
+    [("0.0.0.0", "...", True), ("0.0.0.0", "0123456789abcdef", False), ("127.0.0.1", "...", False)],
+)
+def test_a_token_that_can_be_guessed_is_warned_about(bind, token, warned, caplog):
+    check_bind(HttpSettings(bind=bind, token=token), needs_token=True)
+    assert ("only 3 characters" in caplog.text) is warned
