@@ -43,7 +43,8 @@ class UpstreamAuthSettings(Section):
     """The client that was registered for the gateway; omitted: it registers itself."""
     client_secret: Annotated[str, Field(min_length=1)] | None = None
     """The secret of that client."""
-    client_authentication: Literal["client_secret_basic", "client_secret_post", "private_key_jwt", "none"] | None = None
+    # In the SDK's order: equal Literals are one object for `typing`, in the order of the first that was imported.
+    client_authentication: Literal["none", "client_secret_post", "client_secret_basic", "private_key_jwt"] | None = None
     """How the client proves who it is; omitted: as the server's metadata and the credentials here suggest."""
     private_key: Annotated[str, Field(min_length=1)] | None = None
     """The private key of the client (PEM), in place of a secret: `${file:PATH}`."""
