@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gateway.content.shaping.files import HostFiles
     from gateway.content.shaping.repair_request import Repairer
     from gateway.content.store import KeptStore
+    from gateway.core.model.tool_facts import ToolFacts
     from gateway.core.profiles.profile import Profile, ProfileSource
     from gateway.routing import Router
     from gateway.routing.calibration import Calibration, HostWorkspace
@@ -224,8 +225,8 @@ async def run_gateway(
         params, asked = {"name": tool, "arguments": arguments}, upstreams[upstream]
         return await asked.request("tools/call", params, RequestContext(own))
 
-    def changed(upstream: str, kind: str, principal: str | None) -> None:
-        router.upstream_changed(upstream, kind, principal)
+    def changed(upstream: str, kind: str, principal: str | None, tools: "frozenset[ToolFacts] | None" = None) -> None:
+        router.upstream_changed(upstream, kind, principal, tools)
 
     def settings_of(upstream: str) -> UpstreamSettings | None:
         return upstreams.settings_of(upstream)

@@ -140,7 +140,7 @@ def _first_text(result: WireObject) -> str:
     return "it gave no reason"
 
 
-def _ignore(_upstream: str, _kind: str, _principal: str | None) -> None:
+def _ignore(*_: object) -> None:
     """Ignore changes: `schemas` requests the list again each time."""
 
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from gateway.config.schema import Settings
 from gateway.core.model.caller import Caller
+from gateway.core.model.grant import Grant
 from gateway.core.model.json_values import as_object
 from gateway.core.model.revisions import NEWEST_HANDSHAKE
 from gateway.core.model.wire import WireObject
@@ -16,6 +18,8 @@ from gateway.routing.ports import PinsPort, UpstreamsPort
 from gateway.routing.visible_upstreams import visible
 
 _LONGEST_NAME = 200
+_REMEMBERED = 64
+"""Maximum number of answers for which it is known whom a change concerns: many hosts have the same token or rules."""
 _REMEDY = "tell the user: only the gateway's configuration can allow it"
 
 NOBODY = ""
@@ -96,10 +100,24 @@ class CallRules:
         decision = self.policy.for_list(self._facts(route, caller), caller.principal)
         return decision.rule if decision.verdict == "approve" else ""
 
+    def concerns(self, tools: frozenset[ToolFacts] | None, principal: str, grant: Grant) -> bool:
+        """Whether one of these tools exists for a principal with this grant; true if they are not known."""
+        if tools is None or (grant.reaches_all_tools and self.policy.is_empty):
+            return True
+        return _one_exists(self.policy, tools, principal if self.policy.names_principals else NOBODY, grant)
+
     def _facts(self, route: Route, caller: Caller) -> ToolFacts:
         tools = self._upstreams[route.upstream].lists_for(caller).tools
         declared = [tool for tool in tools if as_object(tool).get("name") == route.tool]
         return ToolFacts(route.upstream, route.tool, hints_of(declared))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _one_exists(policy: Policy, tools: frozenset[ToolFacts], principal: str, grant: Grant) -> bool:
+    return any(
+        grant.reaches_tool(tool.upstream, tool.tool) and policy.for_list(tool, principal).verdict != "deny"
+        for tool in tools
+    )
 
 
 def policy_of(settings: Settings) -> Policy:

@@ -12,6 +12,7 @@ from gateway.content.store import URI_SCHEME
 from gateway.core import apps
 from gateway.core.model.caller import Caller
 from gateway.core.model.change import UPDATED, Change
+from gateway.core.model.tool_facts import ToolFacts
 from gateway.core.model.wire import WireObject, strip_hop_meta
 from gateway.core.profiles.host_profiles import narrow
 from gateway.core.profiles.match_profile import LOOKED_AT, Choice, able, choose_profile
@@ -388,7 +389,9 @@ class Router:
             grant = self._rules.narrowed(caller).grant
         if change.upstream in (None, OWN):
             return True
-        return grant.reaches(change.upstream) if change.kind == "tools" else grant.reaches_content(change.upstream)
+        if change.kind == "tools":
+            return grant.reaches(change.upstream) and self._rules.concerns(change.tools, caller.principal, grant)
+        return grant.reaches_content(change.upstream)
 
     async def roots_changed(self, session: str) -> None:
         """Tell the upstreams that the roots of this session's host have changed."""
@@ -406,7 +409,9 @@ class Router:
         self._resources.left(session)
         self._bridge.left(session)
 
-    def upstream_changed(self, upstream: str, kind: str, principal: str | None = None) -> None:
+    def upstream_changed(
+        self, upstream: str, kind: str, principal: str | None = None, tools: frozenset[ToolFacts] | None = None
+    ) -> None:
         """Handle a change in an upstream (`gateway.upstream.upstream.OnChange`); called by the upstreams' owner."""
         logger.debug("upstream %s: %s changed", upstream, kind)
         if kind in ("tools", "state"):
@@ -415,7 +420,7 @@ class Router:
         if kind == "state":
             self._introduce()
         else:
-            change = Change(kind, upstream, principal)
+            change = Change(kind, upstream, principal, tools)
             self._tell(change)
             if (uri := change.uri) is not None and uri.startswith(apps.SCHEME):
                 # Most hosts know it by its URI prefixed with the upstream.

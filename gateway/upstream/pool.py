@@ -12,6 +12,7 @@ from gateway.config.schema import UpstreamSettings
 from gateway.config.settings_diff import needs_restart
 from gateway.core.model.caller import Caller
 from gateway.core.model.claims import CameWithOf
+from gateway.core.model.tool_facts import ToolFacts
 from gateway.upstream.attendance import Attendance
 from gateway.upstream.authorization.ports import Logins
 from gateway.upstream.catalogues import Catalogues
@@ -24,6 +25,9 @@ STOP_GRACE = 12.0
 
 _LISTED = ("tools", "read_only", "pins")
 """Settings that decide which tools are listed."""
+
+_News = tuple[str, str, frozenset[ToolFacts] | None]
+"""A changed list: its upstream, its kind, and the tools that it is about, if they are known."""
 
 DRAIN_SECONDS = 20.0
 """Seconds for running calls to finish on an upstream that was changed in, or removed from, the settings."""
@@ -129,7 +133,7 @@ class Upstreams(Mapping[str, Upstream]):
         """
         if self._leaving.is_set():
             return
-        news: list[tuple[str, str]] = []
+        news: list[_News] = []
         # Others may be iterating over the members, in threads too, so they are replaced as a whole.
         before, members = dict(self._members), dict[str, Upstream]()
         for name, wanted in settings.items():
@@ -143,14 +147,16 @@ class Upstreams(Mapping[str, Upstream]):
             else:
                 members[name] = member
                 if any(getattr(member.settings, key) != getattr(wanted, key) for key in _LISTED):
-                    news.append((name, "tools"))
+                    # Rules decide about the tools otherwise than before if the upstream becomes read-only.
+                    is_ruled = member.settings.read_only != wanted.read_only
+                    news.append((name, "tools", None if is_ruled else member.all_tools()))
                 member.adopt(wanted)
         self._members = members
         for member in before.values():
             self._retire(member, drain)
             news += _lists_of(member)
-        for name, kind in news:
-            self._on_change(name, kind, None)
+        for name, kind, tools in news:
+            self._on_change(name, kind, None, tools)
 
     def restart(self, name: str, *, drain: float = DRAIN_SECONDS) -> None:
         """Replace an upstream by a new one with the same settings, as `apply` replaces one that changed.
@@ -229,11 +235,12 @@ class Upstreams(Mapping[str, Upstream]):
             self._stopped.set()
 
 
-def _lists_of(upstream: Upstream) -> list[tuple[str, str]]:
+def _lists_of(upstream: Upstream) -> list[_News]:
     """Return the lists that change when this upstream is removed."""
     lists = {
         "tools": upstream.tools(),
         "prompts": upstream.prompts(),
         "resources": (*upstream.resources(), *upstream.templates()),
     }
-    return [(upstream.name, kind) for kind, items in lists.items() if items]
+    tools = upstream.all_tools()
+    return [(upstream.name, kind, tools if kind == "tools" else None) for kind, items in lists.items() if items]

@@ -8,7 +8,7 @@ from contextlib import suppress
 from contextvars import Context
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar, get_args
+from typing import Any, Protocol, TypeVar, get_args
 
 import anyio
 import anyio.to_thread
@@ -20,6 +20,8 @@ from gateway.core.model.caller import Caller
 from gateway.core.model.change import UPDATED
 from gateway.core.model.claims import CameWith, CameWithOf
 from gateway.core.model.revisions import Era
+from gateway.core.model.tool_facts import ToolFacts
+from gateway.core.policy.changed_tools import changed_tools
 from gateway.errors import Failure, GatewayError, LoginRequired, UpstreamUnavailable
 from gateway.upstream.attendance import Attendance
 from gateway.upstream.authorization.caller_headers import caller_headers
@@ -43,11 +45,17 @@ from gateway.upstream.transports.redaction import Secrets
 
 logger = logging.getLogger(__name__)
 
-OnChange = Callable[[str, str, str | None], None]
-"""Called with an upstream's name, what has changed, and the principal whom alone this concerns; None for everybody.
 
-What has changed is `tools`, `prompts`, `resources`, `state`, or `updated:<uri>` for one resource.
-"""
+class OnChange(Protocol):
+    """Called with an upstream's name, what has changed, and the principal whom alone this concerns; None for everybody.
+
+    What has changed is `tools`, `prompts`, `resources`, `state`, or `updated:<uri>` for one resource. `tools` are those
+    of which one has to exist for whomever this concerns; None if that does not matter.
+    """
+
+    def __call__(
+        self, upstream: str, kind: str, principal: str | None, tools: frozenset[ToolFacts] | None = None, /
+    ) -> None: ...
 
 
 _KINDS = 32
@@ -235,6 +243,14 @@ class Upstream:
     def tools(self, caller: Caller | None = None) -> WireList:
         """Return the last known tools, as received, for callers of this kind."""
         return self.lists_for(caller).tools
+
+    def all_tools(self) -> frozenset[ToolFacts] | None:
+        """Return the last known tools for callers of all kinds and of all principals; None if there are none."""
+        connections = (self.default, *self._sessions.connections())
+        lists = (*(connection.lists for connection in connections), *self._lists.values())
+        found = [changed_tools(self.name, (), each.tools) for each in lists]
+        found += [other.all_tools() for other in self._others]
+        return frozenset[ToolFacts]().union(*(each for each in found if each is not None)) or None
 
     def prompts(self, caller: Caller | None = None) -> WireList:
         """Return the last known prompts, as received."""
@@ -626,7 +642,9 @@ class Upstream:
         for kind in [kind for kind, lists in self._lists.items() if lists is connection.lists]:
             del self._lists[kind]  # they are no longer kept up to date
 
-    def _happened(self, connection: SupervisedConnection, event: str) -> None:
+    def _happened(
+        self, connection: SupervisedConnection, event: str, tools: frozenset[ToolFacts] | None = None
+    ) -> None:
         if event == "opened":
             self._opened(connection)
         elif event == "broken off":
@@ -646,7 +664,7 @@ class Upstream:
         if event.startswith(UPDATED):
             self._updated(connection, event)
         else:
-            self._on_change(self.name, event, self._whom)
+            self._on_change(self.name, event, self._whom, tools)
 
     @property
     def _whom(self) -> str | None:
@@ -671,8 +689,8 @@ class Upstream:
         if connection is not self.default:
             _keep(self._lists, (opening.era, connection.identity.mark), connection.lists)
             shown = self._shown.get(connection.identity.mark)
-            for kind in connection.lists.differing(shown) if shown is not None else ():
-                self._on_change(self.name, kind, self._whom)
+            for kind, tools in connection.lists.differing(shown).items() if shown is not None else ():
+                self._on_change(self.name, kind, self._whom, tools)
 
     def _recall(self) -> None:
         """Load the catalogue saved by the last run of the gateway."""

@@ -4,8 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from gateway.config.policy_settings import PolicySettings
 from gateway.core.model.caller import Caller
+from gateway.core.model.change import Change
 from gateway.core.model.grant import Grant
+from gateway.core.model.tool_facts import Hints, ToolFacts
 from gateway.errors import InvalidRequest, ScopeMissing, TooManyCalls, UnknownResource, UnknownTool
 from gateway.upstream import UpstreamState
 
@@ -173,6 +176,38 @@ async def test_nobody_hears_of_a_change_of_what_does_not_exist_for_them(router, 
     assert not served.hears(ALICE, theirs)
     assert served.hears(ALICE, ours)
     assert served.hears(replace(ALICE, grant=Grant()), theirs)
+
+
+READ, ASKED = ToolFacts("docs", "find", Hints(read_only=True, destructive=False)), ToolFacts("docs", "delete")
+
+
+@pytest.mark.parametrize(
+    ("grant", "tools", "hears"),
+    [
+        (Grant(), None, True),
+        (Grant(), {READ, ASKED}, True),
+        (Grant(tools=("docs__find",)), {ASKED}, False),
+        (Grant(tools=("docs__find",)), {READ, ASKED}, True),
+        (Grant(tools=("docs__find",)), None, True),  # nobody knows what has changed
+        (Grant(upstreams=("vault",), others=(Grant(tools=("docs__del*",)),)), {ASKED}, True),
+        (Grant(upstreams=("vault",), others=(Grant(tools=("docs__del*",)),)), {READ}, False),
+    ],
+)
+async def test_a_change_of_tools_concerns_those_who_reach_one_of_them(router, docs, grant, tools, hears):
+    served, told = router(docs), []
+    served.subscribe(told.append)
+    served.upstream_changed("docs", "tools", None, None if tools is None else frozenset(tools))
+    assert served.hears(replace(ALICE, grant=grant), told[0]) is hears
+
+
+async def test_a_change_of_tools_concerns_nobody_from_whom_a_rule_withholds_all_of_them(router, docs):
+    rule = {"name": "harmless", "effect": "deny", "principals": ["bob"], "destructive": True}
+    served = router(docs, policy=PolicySettings.model_validate({"rules": [rule]}))
+    bob = replace(ALICE, principal="bob")
+    for changed, hears in (({ASKED}, False), ({READ}, True), ({ASKED, READ}, True)):
+        change = Change("tools", "docs", tools=frozenset(changed))
+        assert served.hears(bob, change) is hears
+        assert served.hears(ALICE, change)
 
 
 async def test_what_a_principals_own_login_opens_concerns_nobody_else(router, vault, docs):

@@ -23,10 +23,13 @@ class Changes:
 
     def __init__(self) -> None:
         self.all: list[tuple[str, str]] = []
+        self.tools: list[Any] = []
+        """The tools that each change is about; None where they are not known, or it is not about tools."""
         self._news = anyio.Event()
 
-    def __call__(self, name: str, kind: str, principal: str | None = None) -> None:
+    def __call__(self, name: str, kind: str, principal: str | None, tools: object = None) -> None:
         self.all.append((name, kind))
+        self.tools.append(tools)
         self._news.set()
         self._news = anyio.Event()
 

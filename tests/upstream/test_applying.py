@@ -37,6 +37,7 @@ async def test_only_what_changed_is_touched(stdio: Any, changes: Any) -> None:
     async with opened(before, changes) as upstreams:
         pids = {name: await pid_of(upstreams, name) for name in before}
         going = upstreams["going"]
+        before_apply, settled = going.tools(), len(changes.all)
         after = {"new": stdio(), "changed": stdio(env={"X": "1"}), "same": stdio()}
         upstreams.apply(after)
         assert list(upstreams) == ["new", "changed", "same"]
@@ -45,7 +46,8 @@ async def test_only_what_changed_is_touched(stdio: Any, changes: Any) -> None:
         assert await pid_of(upstreams, "changed") not in pids.values()
         assert await pid_of(upstreams, "new") not in pids.values()
         await changes.until(lambda: going.state is UpstreamState.STOPPED)
-        assert ("going", "tools") in changes.all
+        gone = changes.tools[changes.all.index(("going", "tools"), settled)]
+        assert {each.tool for each in gone} == {each["name"] for each in before_apply}
         assert "going" not in upstreams
         assert upstreams["same"].counts.restarts == 0
         assert upstreams["changed"].counts.restarts == 1
@@ -74,6 +76,14 @@ async def test_another_offer_or_other_limits_start_nothing_anew(stdio: Any, chan
         assert changes.all[before:] == [("raw", "tools")]
         assert upstreams["raw"].settings.tools.exclude == ("odd",)
         assert await pid_of(upstreams, "raw") == pid
+
+
+async def test_one_that_becomes_read_only_concerns_whoever_reaches_it(stdio: Any, changes: Any) -> None:
+    """Its tools that change something are gone then, and those that they are gone for are to hear of it."""
+    async with opened({"raw": stdio()}, changes) as upstreams:
+        await pid_of(upstreams, "raw")
+        upstreams.apply({"raw": stdio(read_only=True)})
+        assert (changes.all[-1], changes.tools[-1]) == (("raw", "tools"), None)
 
 
 async def test_one_that_is_switched_off_and_on_again(stdio: Any, changes: Any) -> None:

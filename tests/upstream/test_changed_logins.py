@@ -188,7 +188,7 @@ async def opened(logins: Given, *, wants_login: bool = False, **given: Any) -> A
         async with served(server):
             settings = {"x": UpstreamSettings.model_validate({"url": server.url, **given})}
             known: Any = logins
-            async with Upstreams(settings, on_change=lambda *each: changes.append(each), logins=known) as upstreams:
+            async with Upstreams(settings, on_change=lambda *each: changes.append(each[:3]), logins=known) as upstreams:
                 yield Opened(server, logins, upstreams, changes)
 
 

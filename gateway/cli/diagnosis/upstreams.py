@@ -122,7 +122,7 @@ class _Snapshot:
         return _Snapshot(upstream.state, *why, transport, *facts)
 
 
-def _nobody_listens(_name: str, _kind: str, _principal: str | None) -> None:
+def _nobody_listens(*_: object) -> None:
     """Ignore changes: they do not affect the examination."""
 
 

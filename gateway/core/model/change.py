@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from gateway.core.model.tool_facts import ToolFacts
+
 UPDATED = "updated:"
 """The beginning of the kind of a change of one resource; its URI follows."""
 
@@ -15,6 +17,8 @@ class Change(NamedTuple):
     """The upstream that it is of; None for one that concerns whoever has any."""
     principal: str | None = None
     """The principal whom alone it concerns; None if it concerns everybody who reaches the upstream."""
+    tools: frozenset[ToolFacts] | None = None
+    """The tools of which one at least has to exist for whomever it concerns; None if that does not matter."""
 
     @property
     def uri(self) -> str | None:

@@ -1,8 +1,9 @@
 """Policy: which tools a caller may call, which of its calls its user has to approve, and pins of tools. Pure."""
 
+from gateway.core.model.tool_facts import Hints, ToolFacts
 from gateway.core.policy.arguments import ArgumentCondition
-from gateway.core.policy.decide import NOTHING_SAID, UNRESTRICTED, Decision, Effect, Policy, PolicyRule, ToolFacts
-from gateway.core.policy.hints import Hints, hints_of
+from gateway.core.policy.decide import NOTHING_SAID, UNRESTRICTED, Decision, Effect, Policy, PolicyRule
+from gateway.core.policy.hints import hints_of
 
 __all__ = [
     "NOTHING_SAID",

@@ -7,11 +7,11 @@ a tool is left out of the list if it would be denied whatever its arguments.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, Protocol
 
 from gateway.core.model.grant import SEPARATOR
+from gateway.core.model.tool_facts import ToolFacts
 from gateway.core.policy.arguments import ArgumentCondition
-from gateway.core.policy.hints import Hints
 
 Effect = Literal["allow", "deny", "approve"]
 
@@ -45,14 +45,6 @@ class PolicyRule(Protocol):
     def arguments(self) -> Mapping[str, Any] | None: ...
     @property
     def reason(self) -> str | None: ...
-
-
-class ToolFacts(NamedTuple):
-    """A tool to decide about: its upstream, its own name there, and what its annotations claim."""
-
-    upstream: str
-    tool: str
-    hints: Hints = Hints()
 
 
 @dataclass(frozen=True)

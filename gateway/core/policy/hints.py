@@ -5,18 +5,9 @@ the stricter one counts.
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from gateway.core.model.json_values import as_object
-
-
-class Hints(NamedTuple):
-    """The claims. The defaults are those of a tool without annotations: it may destroy anything, anywhere."""
-
-    read_only: bool = False
-    destructive: bool = True
-    idempotent: bool = False
-    open_world: bool = True
+from gateway.core.model.tool_facts import Hints
 
 
 def hints_of(declared: Iterable[object]) -> Hints:

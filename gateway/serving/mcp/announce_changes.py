@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp.server.session import ServerSession
@@ -162,11 +163,16 @@ class Announcer:
                 await self._wake.wait()
                 self._wake = anyio.Event()
                 changes, self._changed = tuple(self._changed), dict[Change, None]()
+                # Whom a change concerns takes a while to find out for many tools: requests need not wait for all hosts.
                 for connection, watched in tuple(self._connections.items()):
-                    for kind, uri in self._heard(self._callers[connection], changes).items():
+                    await anyio.lowlevel.checkpoint()
+                    if (caller := self._callers.get(connection)) is None:  # it has ended meanwhile
+                        continue
+                    for kind, uri in self._heard(caller, changes).items():
                         if uri is None or uri in watched:
                             tasks.start_soon(self._tell, connection, kind, uri)
                 for stream in tuple(self._streams.values()):
+                    await anyio.lowlevel.checkpoint()
                     for kind, uri in self._heard(stream.caller, changes).items():
                         await stream.bus.publish(_EVENTS[kind]() if uri is None else ResourceUpdated(uri=uri))
 

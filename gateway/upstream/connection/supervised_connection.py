@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import anyio
 import anyio.lowlevel
@@ -14,6 +14,7 @@ import anyio.to_thread
 from gateway.config.schema import UpstreamSettings
 from gateway.core.model.change import UPDATED as UPDATED_PREFIX
 from gateway.core.model.revisions import Era
+from gateway.core.model.tool_facts import ToolFacts
 from gateway.core.wording import counted
 from gateway.errors import Failure, FailureCode, UpstreamError, UpstreamLost, UpstreamRefused
 from gateway.upstream.authorization.ports import TokenSource
@@ -53,11 +54,17 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-OnEvent = Callable[["SupervisedConnection", str], None]
-"""Called with a connection and an event: `tools`, `prompts` or `resources` (that list has changed), `state`, `opened`,
-`listed` (its lists were fetched again), `broken off` (opening failed), or `updated:<uri>` (a resource has changed).
-Must not block.
-"""
+
+class OnEvent(Protocol):
+    """Called with a connection and an event: `tools`, `prompts` or `resources` (that list has changed), `state`,
+    `opened`, `listed` (its lists were fetched again), `broken off` (opening failed), or `updated:<uri>` (a resource has
+    changed). `tools` are those that the change of a list is about, if they are known. Must not block.
+    """
+
+    def __call__(
+        self, connection: SupervisedConnection, event: str, tools: frozenset[ToolFacts] | None = None, /
+    ) -> None: ...
+
 
 _FOR_HOSTS = frozenset({"notifications/message", "notifications/elicitation/complete"})
 
@@ -115,7 +122,7 @@ class SupervisedConnection:
         self.host_requests = HostRequests(subject.settings.timeout.answer)
         self.has_listed = False
         """Whether everything was listed at least once, so the lists are from this connection."""
-        self.lists = Lists(subject, lambda kind: on_event(self, kind))
+        self.lists = Lists(subject, lambda kind, tools: on_event(self, kind, tools))
         self.last_use = [0.0]  # when the last call ended; a list, so that watchers can share it
         self._is_default = is_default
         self._first = first

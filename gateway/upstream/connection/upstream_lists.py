@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import anyio
 
 from gateway.core.model.wire import METHOD_NOT_FOUND
+from gateway.core.policy.changed_tools import changed_tools
 from gateway.core.tools.catalogue.hints import NO_HINT, of_pages
 from gateway.errors import UpstreamError, UpstreamGarbage, UpstreamRefused
 from gateway.upstream.connection.allowance import Allowance
 from gateway.upstream.transports.failures import Subject
 
 if TYPE_CHECKING:
+    from gateway.core.model.tool_facts import ToolFacts
     from gateway.core.model.wire import WireObject
     from gateway.upstream.connection.session import Session
 
 logger = logging.getLogger(__name__)
 
 WireList = tuple[dict[str, Any], ...]
+Announce: TypeAlias = "Callable[[str, frozenset[ToolFacts] | None], None]"
+"""Called with a kind of list and, for tools, those of which one has to exist for a host that this concerns."""
 
 _RELIST_PAUSE = 0.1
 _LONGEST_PAUSE = 5.0  # for an upstream that keeps announcing changes although nothing changes
@@ -66,7 +70,7 @@ class Lists:
     `hints` are the cache hints of each list, by its name (`gateway.core.tools.catalogue.hints`).
     """
 
-    def __init__(self, subject: Subject, announce: Callable[[str], None]) -> None:
+    def __init__(self, subject: Subject, announce: Announce) -> None:
         self.subject = subject
         self.hints: Mapping[str, Mapping[str, Any]] = {}
         self.left_out: Mapping[str, str] = {}
@@ -109,13 +113,13 @@ class Lists:
         }
         self.hints = dict(known.hints)
 
-    def differing(self, other: KnownLists) -> list[str]:
-        """Return those of `KINDS` that differ from `other`."""
-        return [
-            kind
+    def differing(self, other: KnownLists) -> dict[str, frozenset[ToolFacts] | None]:
+        """Return those of `KINDS` that differ from `other`, as they are announced."""
+        return {
+            kind: self._concerned(kind, other.tools)
             for kind in KINDS
             if any(getattr(self, name) != getattr(other, name) for name, each in _LISTS.items() if each.kind == kind)
-        ]
+        }
 
     def known(self) -> dict[str, Any]:
         """Return the lists and hints by name, for storing."""
@@ -164,7 +168,7 @@ class Lists:
         except UpstreamError as error:
             self._stays(error)
         if was_said and not changed:
-            self._announce(kind)
+            self._announce(kind, self._concerned(kind, self.tools))
         return changed
 
     async def _refresh(self, session: Session, kind: str) -> bool:
@@ -172,7 +176,7 @@ class Lists:
 
         Raises UpstreamError if the tools cannot be listed, or the connection is lost.
         """
-        changed = False
+        changed, tools = False, self.tools
         for name, each in _LISTS.items():
             if each.kind == kind:
                 before = self._items.get(name, ()), self.hints.get(name, NO_HINT)
@@ -185,8 +189,12 @@ class Lists:
                 self._items[name], self.hints = items, {**self.hints, name: hint}
                 changed |= (items, hint["_meta"]) != (before[0], before[1]["_meta"])
         if changed:
-            self._announce(kind)
+            self._announce(kind, self._concerned(kind, tools))
         return changed
+
+    def _concerned(self, kind: str, before: WireList) -> frozenset[ToolFacts] | None:
+        """Return the tools that a change of one kind is about, if it is about tools."""
+        return changed_tools(self.subject.name, before, self.tools) if kind == "tools" else None
 
     async def _listed(self, session: Session, name: str, each: _List) -> tuple[WireList, Mapping[str, Any]] | None:
         """Fetch a list and its hint; None if that fails, so that other lists are unaffected. For tools it raises."""

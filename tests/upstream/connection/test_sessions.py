@@ -60,7 +60,7 @@ class House:
             self.subject,
             identity=lambda: identity,
             first=lambda: self.eras.for_host(era),
-            on_event=lambda link, event: None,
+            on_event=lambda *_: None,
             is_default=is_default,
         )
 

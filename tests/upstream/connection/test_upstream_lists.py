@@ -52,7 +52,7 @@ def announced() -> list[str]:
 
 @pytest.fixture
 def lists(announced: list[str]) -> Lists:
-    return Lists(Subject("raw", SETTINGS, Secrets(SETTINGS)), announced.append)
+    return Lists(Subject("raw", SETTINGS, Secrets(SETTINGS)), lambda kind, _: announced.append(kind))
 
 
 async def test_every_list_is_fetched_with_its_hint_and_announced(lists: Lists, announced: list[str]):
