@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _end_now(_number: int, _frame: FrameType | None) -> None:
-    """End at once, which is safe while modules are imported: nothing has been started or written yet."""
+    """End at once, which is safe while modules are imported, and for a relay: nothing has been started or written."""
     if sys.stderr is not None and sys.stderr.isatty():
         os.write(sys.stderr.fileno(), b"interrupted\n")
     os._exit(130)

@@ -13,6 +13,8 @@ SECRET_NAME = re.compile(
 """Matches names of variables and arguments whose values are secrets."""
 
 _RUN = re.compile(r"[A-Za-z0-9]{16,}+")
+_TURN = re.compile(r"[a-z](?=[A-Z0-9])|[A-Z](?=[0-9])|[0-9](?=[A-Za-z])")
+_TURNS_OF_RUN = 4
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 HIDDEN = "***"
@@ -70,12 +72,20 @@ def _of_url(url: str) -> Iterator[str]:
 def secret_segments(path: str) -> Iterator[str]:
     """Yield the segments of a URL's path that look as if somebody had drawn them, as some services' secret URLs have.
 
-    These are UUIDs, and those with 16 or more letters and digits in a row, both among them.
+    These are UUIDs, and those that turn often between small letters, capitals and digits: `contosoproduction1` and
+    `gpt4turbopreview2024` do not.
     """
     for segment in path.split("/"):
-        drawn = (one for one in _RUN.findall(segment) if not one.isalpha() and not one.isdigit())
-        if _UUID.fullmatch(segment) or next(drawn, None) is not None:
+        if _UUID.fullmatch(segment) or _looks_drawn(segment):
             yield segment
+
+
+def _looks_drawn(segment: str) -> bool:
+    if any(len(_TURN.findall(run)) >= _TURNS_OF_RUN for run in _RUN.findall(segment)):
+        return True
+    bare = segment.replace("-", "").replace("_", "")
+    turns = len(_TURN.findall(bare))
+    return len(bare) >= 20 and turns >= 6 and turns * 4 >= len(bare)
 
 
 def _with_lines(secrets: Iterable[str]) -> Iterator[str]:

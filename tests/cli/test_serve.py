@@ -4,14 +4,17 @@ import json
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from gateway._version import __version__
+from tests.servers.certificates import write_certificate
 from tests.servers.loopback import open_url
 
 PATIENCE = 60
@@ -241,3 +244,22 @@ def test_a_port_that_another_program_has_is_refused_with_its_name(start, picture
         assert ended.wait() == 2
     assert f"(process {os.getpid()}) has it" in error
     assert "mcp-gateway stop" not in error
+
+
+def test_every_one_of_many_tls_connections_at_once_is_served(start, tmp_path):
+    certificate, key = write_certificate(tmp_path)
+    config = tmp_path / "mcp-gateway.toml"
+    config.write_text(f"[http]\ntls_certificate = {json.dumps(str(certificate))}\ntls_key = {json.dumps(str(key))}\n")
+    process = start("serve", "--http", "--port", "0", "--config", config)
+    port = int(process.line_with("listening on https://").partition("https://127.0.0.1:")[2].partition("/")[0])
+    context = ssl.create_default_context(cafile=certificate)
+
+    def handshake(_: int) -> str | None:
+        with (
+            socket.create_connection(("127.0.0.1", port), timeout=60) as connection,
+            context.wrap_socket(connection, server_hostname="127.0.0.1") as secured,
+        ):
+            return secured.version()
+
+    with ThreadPoolExecutor(10) as threads:
+        assert set(threads.map(handshake, range(100))) <= {"TLSv1.3", "TLSv1.2"}

@@ -89,7 +89,11 @@ def test_what_looks_drawn_in_the_path_of_a_url_is_hidden(segment: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["mcp", "v1/servers/internationalisation", "2025-11-25/mcp-server", "20251125000000000000"]
+    "path",
+    [
+        *("mcp", "v1/servers/internationalisation", "2025-11-25/mcp-server", "20251125000000000000"),
+        *("microsoft365calendar", "contosoproduction1/mcp", "gpt4turbopreview2024", "kubernetesv1cluster2024"),
+    ],
 )
 def test_words_and_numbers_in_the_path_of_a_url_stay(path: str) -> None:
     text = f'[upstreams.a]\nurl = "https://host.example/{path}"\n'

@@ -74,7 +74,7 @@ def _open(url: str, *, no_browser: bool) -> None:
 def _with_gateway_of_its_own(config: ConfigFile, *, no_browser: bool) -> int:
     from functools import partial
 
-    from gateway.cli.commands.serve import serve_http_with
+    from gateway.cli.commands.serve import fast_over_http, serve_http_with
     from gateway.cli.controlled_gateway import Start
     from gateway.telemetry import configure_logging
 
@@ -90,5 +90,5 @@ def _with_gateway_of_its_own(config: ConfigFile, *, no_browser: bool) -> int:
 
     start = Start.of(loaded_for(config, None, None), None, overlay)
     configure_logging(start.settings)
-    ended = run_until_signal(partial(serve_http_with, start, tell), fast_loop=True)
+    ended = run_until_signal(partial(serve_http_with, start, tell), fast_loop=fast_over_http(start.settings))
     return DONE if ended == TERMINATED else ended or DONE

@@ -123,7 +123,7 @@ def serve(
         find_profile(profiles, chosen)
     with exporting_traces(os.environ, settings.gateway.name):
         if http:
-            ended = run_until_signal(partial(serve_http_with, start, shared=shared), fast_loop=True)
+            ended = run_until_signal(partial(serve_http_with, start, shared=shared), fast_loop=fast_over_http(settings))
         else:
             opening = started.opening or _opening(settings)
             if opening.is_by_hand:
@@ -272,6 +272,15 @@ def _console_address(settings: Settings, console: ConsoleOnRequest, address: str
 
 def _tell_of_console(url: str) -> None:
     remark(f"console at {url}")
+
+
+def fast_over_http(settings: Settings) -> bool:
+    """Whether uvloop may serve these ports.
+
+    With TLS it may not: it reads before the handshake has begun, and what it has read is lost to `start_tls`
+    (MagicStack/uvloop reads from `connection_made` on, whether paused or not).
+    """
+    return settings.http.tls_certificate is None
 
 
 async def serve_http_with(

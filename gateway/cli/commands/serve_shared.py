@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -42,12 +43,13 @@ def serve_resident(config: Path | None, *, debug: bool) -> int:
     if first is not None and first.profile is not None:
         find_profile(profiles, first.profile)
     shared = SharedGateway.of(start.path, os.environ)
-    try:
-        with shared.alive(), exporting_traces(os.environ, settings.gateway.name):
-            ended = run_until_signal(partial(_serve_attached, start, shared.key, first), fast_loop=True)
-    except TimeoutError:
-        raise GatewayError("another shared gateway with this configuration is running, or does not end") from None
-    return ended
+    with ExitStack() as alive:
+        try:
+            alive.enter_context(shared.alive())
+        except TimeoutError:
+            raise GatewayError("another shared gateway with this configuration is running, or does not end") from None
+        with exporting_traces(os.environ, settings.gateway.name):
+            return run_until_signal(partial(_serve_attached, start, shared.key, first), fast_loop=True)
 
 
 async def _serve_attached(start: Start, key: str, first: Caller | None) -> int:

@@ -1,6 +1,8 @@
 """Check the gateway that hosts share (`serve --shared`): whether they all were started in the same environment."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from anyio import to_thread
@@ -19,9 +21,13 @@ async def check_shared(context: CheckContext) -> list[CheckResult]:
     """Check the running gateways that are shared with this configuration."""
     if context.path is None:
         return []
-    config = str(context.path.absolute())
-    records = [one for one in await to_thread.run_sync(running) if one.shared is not None and one.config == config]
+    records = await to_thread.run_sync(_shared_with, context.path)
     return [finding for record in records for finding in await to_thread.run_sync(_checked, record)]
+
+
+def _shared_with(path: Path) -> list[GatewayRecord]:
+    config = os.path.abspath(path)
+    return [one for one in running() if one.shared is not None and os.path.abspath(one.config or "") == config]
 
 
 def _checked(record: GatewayRecord) -> list[CheckResult]:

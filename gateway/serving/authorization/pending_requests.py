@@ -77,5 +77,8 @@ class PendingRequests(Generic[PendingT]):
     def _own(self, text: str | None, cookie: str | None) -> PendingT | None:
         if text is None or cookie is None:
             return None
-        found = self._of(**as_object(json.loads(text)))
+        try:
+            found = self._of(**as_object(json.loads(text)))
+        except TypeError:  # written by another version of the gateway
+            return None
         return found if found.cookie == digest(cookie) else None

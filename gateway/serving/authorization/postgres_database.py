@@ -99,7 +99,7 @@ class PostgresDatabase:
                 self.close()
                 self._is_prepared = False
                 result = self._tried(work, begin)
-        except (psycopg.Error, OSError) as error:
+        except (psycopg.Error, OSError, _NothingBegun) as error:
             raise self._availability.lost(_words(error)) from error
         self._availability.found()
         return result

@@ -60,7 +60,10 @@ async def _draw(console: Console, request: Request) -> Mapping[str, Any]:
 
     `reach`: the domains that it asks for, by purpose; it has them if `is_online`. `permissions` are never given.
     """
-    one, is_online = _app(console, request), "online" in request.query_params
+    one = _app(console, request)
+    # A link could lead here as well, and a page must not come online by one: only the console's own button asks so.
+    is_asked = "hx-request" in request.headers or "/api/" in request.scope["path"]
+    is_online = is_asked and "online" in request.query_params
     params = {"uri": apps.outward(one.upstream, one.uri)}
     read = as_list((await console.gateway.router.respond("resources/read", params, one.caller)).get("contents"))
     contents = as_object(next(iter(read), None))

@@ -7,7 +7,7 @@ from gateway.config.secrets import HIDDEN, all_secrets, longest_first
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import is_list, is_object
 from gateway.serving.console.ports import ShownGateway
-from gateway.telemetry.audit.mask_arguments import masked
+from gateway.telemetry.audit.mask_arguments import TOO_DEEP, masked
 from gateway.telemetry.call_history import PastCall
 
 _SHORTEST_SECRET = 6
@@ -26,18 +26,27 @@ def given_arguments(gateway: ShownGateway, caller: Caller, call: PastCall) -> An
     if (arguments := call.arguments) is None:
         return None
     schema = (tool_of(gateway, caller, call) or {}).get("inputSchema")
-    return masked(arguments, schema, secrets_of(gateway))
+    return masked(arguments, schema, secrets_of(gateway), longest=None)
 
 
 def repeatable_arguments(gateway: ShownGateway, caller: Caller, call: PastCall) -> Any:
-    """Return the arguments of a call to make it again: members that are secret are left out, and have to be given."""
-    return _without_hidden(given_arguments(gateway, caller, call))
+    """Return the arguments of a call to make it again.
+
+    Members with something that is masked are left out, so that nothing is called with what stands for a secret.
+    """
+    return _without_masked(given_arguments(gateway, caller, call))
 
 
-def _without_hidden(value: Any) -> Any:
+def _without_masked(value: Any) -> Any:
     if is_object(value):
-        return {name: _without_hidden(one) for name, one in value.items() if one != HIDDEN}
-    return [_without_hidden(one) for one in value] if is_list(value) else value
+        return {name: _without_masked(one) for name, one in value.items() if is_object(one) or not _has_masked(one)}
+    return value
+
+
+def _has_masked(value: Any) -> bool:
+    if isinstance(value, str):
+        return HIDDEN in value or value == TOO_DEEP
+    return any(map(_has_masked, value.values() if is_object(value) else value if is_list(value) else ()))
 
 
 def secrets_of(gateway: ShownGateway) -> tuple[str, ...]:

@@ -27,6 +27,8 @@ _LONGEST_LINE = 2 * MAX_LINE_BYTES
 _CHUNK = 256 * 1024
 _PARSED_IN_A_THREAD = 256 * 1024
 _MAX_UNWRITTEN_BYTES = 8 * 1024 * 1024
+_MOST_WAITING = 100
+"""Messages that wait for the host to read; up to here, its cancellations are still read."""
 _FLUSH_SECONDS = 2.0
 _LONGEST_WAIT = 3_600.0
 
@@ -56,6 +58,8 @@ class LineReads(AsyncResource):
         self._waited = 0.0
         self._ended = False
         self.settle: Callable[[], Awaitable[None]] | None = None
+        self.room: Callable[[], Awaitable[None]] | None = None
+        """Awaited before more is read: it waits while too many answers are unread."""
 
     async def receive(self) -> SessionMessage | Exception:
         try:
@@ -81,6 +85,8 @@ class LineReads(AsyncResource):
                 if self.settle is not None:
                     await self.settle()
                 raise StopAsyncIteration
+            if self.room is not None:
+                await self.room()
             await self._receive()
 
     async def _receive(self) -> None:
@@ -112,28 +118,37 @@ class LineReads(AsyncResource):
 class LineWrites(AsyncResource):
     """The messages to send, as the SDK's `WriteStream`. `run` sends them, so that none is cut short by a cancellation.
 
-    A host that does not read makes `send` wait, and nothing else.
+    A host that does not read makes `send` wait; with too many answers waiting, `room` waits as well.
     """
 
     def __init__(self, stream: ByteSendStream) -> None:
         self._stream = stream
         self._lines = collections.deque[bytes]()
         self._unwritten = 0
+        self._waiting = 0
         self._moved = anyio.Event()
         self._closed = False
         self.is_whole = True
-        """Whether nothing is left to send, so that another line may follow."""
+        """Whether no line is cut in half, so that another one may follow."""
 
     async def send(self, item: SessionMessage, /) -> None:
-        while self._unwritten > _MAX_UNWRITTEN_BYTES and not self._closed:
-            await self._moved.wait()
+        self._waiting += 1
+        try:
+            while self._unwritten > _MAX_UNWRITTEN_BYTES and not self._closed:
+                await self._moved.wait()
+        finally:
+            self._waiting -= 1
         if self._closed:
             raise anyio.ClosedResourceError
         line = b"".join([*message_pieces(item.message), b"\n"])
-        self.is_whole = False
         self._unwritten += len(line)
         self._lines.append(line)
         self._wake()
+
+    async def room(self) -> None:
+        """Wait while many messages wait to be sent: whoever asks without reading is not asked for more."""
+        while self._waiting >= _MOST_WAITING and not self._closed:
+            await self._moved.wait()
 
     async def run(self) -> None:
         """Send lines until cancelled, or until the other end is gone."""
@@ -141,12 +156,15 @@ class LineWrites(AsyncResource):
             while True:
                 while self._lines:
                     line = self._lines.popleft()
+                    self.is_whole = False
                     await self._stream.send(line)
+                    self.is_whole = True
                     self._unwritten -= len(line)
-                    self.is_whole = not self._lines
                     self._wake()
                 await self._moved.wait()
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+            pass
+        finally:  # what is left is never sent
             self._closed = True
             self._wake()
 
@@ -155,7 +173,7 @@ class LineWrites(AsyncResource):
         if self._closed:
             return
         with anyio.move_on_after(_FLUSH_SECONDS, shield=True):
-            while not (self.is_whole or self._closed):
+            while (self._lines or not self.is_whole) and not self._closed:
                 await self._moved.wait()
         self._closed = True
         self._wake()

@@ -48,7 +48,7 @@ _DIGEST = 16
 def shared_key(config: Path, environ: Mapping[str, str]) -> str:
     """Return the key of the gateway that hosts with this configuration (an absolute path) share."""
     folders = [environ[name] and os.path.abspath(environ[name]) if name in environ else None for name in FOLDERS]
-    parts = json.dumps([ATTACH, __version__, str(config), *folders])
+    parts = json.dumps([ATTACH, __version__, os.path.abspath(config), *folders])
     return hashlib.sha256(parts.encode("ascii")).hexdigest()[:24]
 
 

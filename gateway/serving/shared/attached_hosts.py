@@ -101,9 +101,9 @@ class AttachedHosts:
             while self._hosts:
                 await self._changed.wait()
             linger = self._settings().linger
-            with anyio.move_on_after(linger if self._had_one else max(linger, _FIRST_SECONDS)):
+            with anyio.move_on_after(linger if self._had_one else max(linger, _FIRST_SECONDS)) as scope:
                 await self._changed.wait()
-            self._ending = not self._hosts
+            self._ending = scope.cancelled_caught and not self._hosts
 
     async def close(self) -> None:
         """Say goodbye to all hosts, and wait for a limited time until they are gone."""
@@ -154,6 +154,7 @@ class AttachedHosts:
 
     async def _served(self, host: AttachedHost, stream: SocketStream, rest: bytes, downstream: Downstream) -> None:
         reads, writes = LineReads(stream, rest, host.sender), LineWrites(stream)
+        reads.room = writes.room
         connection = StreamConnection(downstream, reads, writes, host.handshake, first_id=host.first_id)
         host.session = connection.session
 

@@ -180,8 +180,9 @@ class _Relay:
         if method == "notifications/initialized":
             self._was_initialized = True
         elif method == "notifications/cancelled":
-            with self._state:
-                self._in_flight.pop(params.get("requestId"), None)  # pyright: ignore[reportArgumentType, reportCallIssue]
+            if isinstance(cancelled := params.get("requestId"), (str, int)):
+                with self._state:
+                    self._in_flight.pop(cancelled, None)
         elif method == "logging/setLevel":
             self._level = params
         elif method == "resources/subscribe" and len(self._subscriptions) < _MOST_SUBSCRIPTIONS:

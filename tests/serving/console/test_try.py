@@ -385,6 +385,15 @@ def test_a_past_call_is_tried_again_with_its_arguments_and_only_when_asked_for(
     assert "there is no call 99" in browser.data("/try/tools/trial__shapes?call=99")["error"]
 
 
+def test_what_stands_for_something_hidden_is_never_an_argument_again(browser: Browser) -> None:
+    long = "a text of many words. " * 500
+    given = {"title": long, "text": "Bearer hunter22", "version": 1, "password": "hunter22"}
+    run = browser.run("/try/tools/trial__shapes", {"arguments": given, "anyway": True})
+    page = browser.page(f"/try/tools/trial__shapes?call={run['call']}")
+    assert long.strip() in page
+    assert "sha256" not in page
+
+
 def test_secrets_of_a_past_call_have_to_be_given_again(browser: Browser) -> None:
     run = browser.run(
         "/try/tools/trial__shapes", {"arguments": {"title": "t", "text": "x", "password": "hunter22"}, "anyway": True}

@@ -73,6 +73,39 @@ async def test_an_end_that_does_not_read_makes_only_its_own_sender_wait():
         tasks.cancel_scope.cancel()
 
 
+async def test_an_end_that_asks_without_reading_is_not_asked_for_more():
+    here, there = await pair()
+    answer = SessionMessage(JSONRPCNotification(jsonrpc="2.0", method="x", params={"text": "x" * 1_000_000}))
+    async with here, anyio.create_task_group() as tasks:
+        reads, writes = LineReads(here, b"", Sender()), LineWrites(here)
+        reads.room = writes.room
+        tasks.start_soon(writes.run)
+        for _ in range(130):
+            tasks.start_soon(writes.send, answer)
+        await anyio.wait_all_tasks_blocked()
+        there.sendall(line(method="y"))
+        with anyio.move_on_after(0.2) as unread:
+            await reads.receive()
+        assert unread.cancelled_caught
+        while b"\n" not in await anyio.to_thread.run_sync(there.recv, 1_000_000):
+            pass
+        tasks.start_soon(anyio.to_thread.run_sync, _read_on, there)
+        with anyio.fail_after(30):
+            assert isinstance(read := await reads.receive(), SessionMessage)
+        assert read.message.method == "y"
+        there.shutdown(socket.SHUT_RDWR)
+        there.close()
+        tasks.cancel_scope.cancel()
+
+
+def _read_on(there: socket.socket) -> None:
+    try:
+        while there.recv(1_000_000):
+            pass
+    except OSError:
+        pass
+
+
 async def test_what_was_sent_before_the_end_arrives_whole():
     here, there = await pair()
     note = SessionMessage(JSONRPCNotification(jsonrpc="2.0", method="x"))

@@ -250,3 +250,15 @@ def test_one_that_is_ending_is_tried_again(gateway, host):
     gateway.accept({"ok": True, "result": {"ending": True}}).close()
     attached = gateway.accept()
     assert attached.next()["method"] == "initialize"
+
+
+@pytest.mark.parametrize("number", [[1], {"a": 1}, None, 1.5, True])
+def test_a_cancellation_of_what_cannot_be_an_id_is_passed_on(gateway, host, number):
+    one = host()
+    one.initialize()
+    one.send(id=1, method="tools/call", params={"name": "slow"})
+    one.send(method="notifications/cancelled", params={"requestId": number})
+    one.send(id=2, method="tools/list")
+    attached = gateway.accept()
+    while attached.next()["method"] != "tools/list":
+        pass
