@@ -21,7 +21,7 @@ def versions(root: Path = ROOT) -> Iterator[tuple[str, str]]:
     yield "server.json", server["version"]
     for package in server["packages"]:
         yield f"server.json, {package['registryType']}", package["version"]
-    yield "deploy/kubernetes/kustomization.yaml", _only(root / "deploy/kubernetes/kustomization.yaml", r"newTag: (.+)")
+    yield "deploy/kubernetes/kustomization.yaml", _only(root / "deploy/kubernetes/kustomization.yaml", r"newTag: v(.+)")
     yield "deploy/homebrew/mcp-gateway.rb", _only(root / "deploy/homebrew/mcp-gateway.rb", r'tag: +"v(.+?)"')
 
 
