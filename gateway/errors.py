@@ -106,9 +106,9 @@ class ConfigError(GatewayError):
 
 
 class PortInUse(ConfigError):
-    """Another program listens on the TCP port `port`."""
+    """Another program listens on the TCP port `port`; 0: on one that is not known."""
 
-    def __init__(self, message: str, *, port: int, where: str | None = None, remedy: str | None = None) -> None:
+    def __init__(self, message: str, *, port: int = 0, where: str | None = None, remedy: str | None = None) -> None:
         super().__init__(message, where=where, remedy=remedy)
         self.port = port
 

@@ -21,5 +21,5 @@ class ConsoleSettings(Section):
     calls: Path | None = None
     """An SQLite file that also keeps past calls, with the secrets in their arguments masked, so that they are there
     after a restart. A relative path is based on the folder of the configuration file. Default: none."""
-    max_age: Annotated[Duration, Field(ge=60)] = 30 * 86_400.0
+    max_age: Annotated[Duration, Field(ge=1)] = 30 * 86_400.0
     """Seconds after which a call is removed from that file."""
