@@ -9,11 +9,14 @@ from gateway.core.profiles.profile import Profile
 from gateway.core.profiles.profile_words import (
     NAMELESS,
     characters,
+    declares_pages,
     errors,
     images,
+    known_for_pages,
     known_from,
     own_evidence,
     pages,
+    read_with_page,
     seen,
     shown,
     structured,
@@ -93,15 +96,21 @@ def known_words(profile: Profile, profiles: Mapping[str, Profile]) -> str:
 
 def pages_table(profiles: Mapping[str, Profile]) -> str:
     """The hosts of which it is known whether they show pages or declare the extension, with the evidence."""
-    lines = ["| host | `--profile` | shows pages | declares the extension | how it is known |", "|---|---|---|---|---|"]
-    for name in _names(profiles):
-        profile = profiles[name]
+    headings = ("host", "`--profile`", "shows pages", "declares the extension", "the model reads", "how it is known")
+    lines = [f"| {' | '.join(headings)} |", "|---" * len(headings) + "|"]
+    for profile in known_for_pages(profiles):
         evidence = own_evidence(profile, profiles)
         known = dict.fromkeys(known_words_of(evidence[path]) for path in _PAGES if path in evidence)
-        if known and name not in NAMELESS:
-            declares = "?" if profile.apps.declares is None else "yes" if profile.apps.declares else "no"
-            cells = (profile.title, f"`{name}`", pages(profile), declares, "; ".join(known))
-            lines.append(f"| {' | '.join(cells)} |")
+        reads = read_with_page(profile)
+        cells = (
+            profile.title,
+            f"`{profile.name}`",
+            pages(profile),
+            declares_pages(profile),
+            reads,
+            "; ".join(known),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -68,7 +68,7 @@ COMMANDS: Final[Mapping[str, _Command]] = {
     "stop": _Command("stop.stop", "Stop a running gateway."),
     "calibrate": _Command("calibrate.calibrate", "Measure what a host shows its model."),
     "doctor": _Command("doctor.doctor", "Find out what is wrong, and how to fix it."),
-    "check": _Command("check.check", "Test a server of your own against every host."),
+    "check": _Command("check.check", "Test a server of your own with simulated hosts."),
     "demo": _Command("demo.demo", "See what each host's model gets, with bundled servers."),
 }
 """By name, in the order of --help. Only the one that runs is imported: `serve` lives long, and needs no other."""

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from gateway.cli.print_result import profile_names
 from gateway.cli.terminal import remark
 from gateway.content.shaping import Shaped, Shaper
 from gateway.core import apps
@@ -40,13 +41,41 @@ def declaring(caller: Caller, app: bool) -> Caller:
     return replace(caller, capabilities=DECLARED) if app else caller
 
 
-def tell_of_pages(profiles: Mapping[str, Profile], app: bool) -> None:
-    """Say on stderr for which hosts of `profiles` `--app` is a pretence, because they are known to get no pages."""
+def tell_of_pages(profiles: Mapping[str, Profile], app: bool, *, verbose: bool = False) -> None:
+    """Say on stderr for which hosts of `profiles` `--app` is a pretence, because they are known to get no pages.
+
+    `verbose`: name all of them, however many there are.
+    """
     without = [name for name, profile in profiles.items() if app and _gets_no_pages(profile)]
     if without:
         are, it = ("is", "it") if len(without) == 1 else ("are", "they")
         would = f"this is what {it} would get if {it} declared the extension (--app)"
-        remark(f"note: {', '.join(without)} {are} known to get no pages; {would}")
+        remark(f"note: {profile_names(without, verbose=verbose)} {are} known to get no pages; {would}")
+
+
+def tell_what_is_without_pages(profiles: Mapping[str, Profile], app: bool, *, every: bool = False) -> None:
+    """Say on stderr which hosts of `profiles` are treated as without pages, for want of `--app`, though they show them.
+
+    `every`: they are all that there are, and one short line does for them.
+    """
+    left = {name: profile for name, profile in profiles.items() if not shows_pages(profile, app)}
+    known = {name: one.apps for name, one in left.items() if one.apps.host != "never"}
+    declaring = [name for name, one in known.items() if one.declares]
+    perhaps = [name for name, one in known.items() if one.declares is None and one.shows]
+    if every and (declaring or perhaps):
+        remark("note: hosts that declare that they show pages are treated as without them: add --app")
+        return
+    if declaring:
+        declare, it = _verb(declaring, "declares that it shows", "declare that they show")
+        remark(f"note: {', '.join(declaring)} {declare} pages: --app shows what {it} with them")
+    if perhaps:
+        show, it = _verb(perhaps, "shows", "show")
+        doubt = "whether that is declared is not known"
+        remark(f"note: {', '.join(perhaps)} {show} pages; {doubt}: --app shows what {it} if so")
+
+
+def _verb(names: Sequence[str], one: str, several: str) -> tuple[str, str]:
+    return (one, "it gets") if len(names) == 1 else (several, "they get")
 
 
 def _gets_no_pages(profile: Profile) -> bool:
@@ -93,11 +122,18 @@ async def shaped_for(
 
 
 def callers(
-    profiles: Mapping[str, Profile], tool: str, app: bool, names: Sequence[str] = (), has_pages: bool = True
+    profiles: Mapping[str, Profile],
+    tool: str,
+    app: bool,
+    names: Sequence[str] = (),
+    has_pages: bool = True,
+    *,
+    verbose: bool = False,
 ) -> Mapping[str, Profile]:
     """Return the profiles whose hosts show pages and so can call the tool; name the others on stderr.
 
-    `names` are those by which models call the tool, if they do; `has_pages`: whether there is a page that may call it.
+    `names` are those by which models call the tool, if they do; `has_pages`: whether there is a page that may call it;
+    `verbose`: name all that are left out, however many there are.
 
     Raises:
         UnknownTool: no host of these profiles shows pages.
@@ -115,5 +151,6 @@ def callers(
         raise UnknownTool(words, remedy=remedy)
     if left_out := [name for name in profiles if name not in showing]:
         why = "only pages call this tool, and these hosts show none"
-        remark(f"left out: {', '.join(left_out)} ({why}{'' if app else ' unless they declare it: add --app'})")
+        why += "" if app else " unless they declare it: add --app"
+        remark(f"left out: {profile_names(left_out, verbose=verbose)} ({why})")
     return showing

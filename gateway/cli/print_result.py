@@ -70,17 +70,25 @@ def grouped(by_profile: Mapping[str, Shown]) -> Iterator[tuple[list[str], Shown]
 
 def heading(names: Sequence[str], *, verbose: bool) -> str:
     """Return the line above what is equal for these profiles: in 80 columns, or with `verbose` all their names."""
-    every = f"== {', '.join(names)}"
-    if verbose or len(every) <= _COLUMNS:
+    return f"== {profile_names(names, verbose=verbose, room=_COLUMNS - 3)}"
+
+
+def profile_names(names: Sequence[str], *, verbose: bool = False, room: int = 60) -> str:
+    """Return the names of profiles, joined; if they exceed `room` characters, their number and the first of them.
+
+    `verbose`: all of them however long that is.
+    """
+    every = ", ".join(names)
+    if verbose or len(every) <= room:
         return every
     shown = list(names)
-    while len(shown) > 1 and len(_shortened(shown, len(names))) > _COLUMNS:
+    while len(shown) > 1 and len(_shortened(shown, len(names))) > room:
         del shown[-1]
     return _shortened(shown, len(names))
 
 
 def _shortened(shown: Sequence[str], total: int) -> str:
-    return f"== {counted(total, 'profile')}: {', '.join(shown)} and {total - len(shown)} more (-v: all)"
+    return f"{counted(total, 'profile')}: {', '.join(shown)} and {total - len(shown)} more (-v: all)"
 
 
 def block_lines(envelope: Envelope) -> Iterator[str]:

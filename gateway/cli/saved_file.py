@@ -12,22 +12,22 @@ from gateway.system.files import replacing
 
 
 class SavedFile:
-    """A file that is there when it is whole, and not before; or stdout, for `-`."""
+    """A file that is there when it is whole, and not before; or stdout (`is_stdout`), for the `path` `-`."""
 
     def __init__(self, target: Path, force: bool) -> None:
-        self._target = target
-        self._is_stdout = str(target) == "-"
-        if not self._is_stdout and target.exists() and not force:
+        self.path = target
+        self.is_stdout = str(target) == "-"
+        if not self.is_stdout and target.exists() and not force:
             refuse(f"{target} exists: give another --to, or --force")
         self._stack = ExitStack()
         self._file: IO[bytes] = sys.stdout.buffer
 
     def __enter__(self) -> "SavedFile":
-        if not self._is_stdout:
+        if not self.is_stdout:
             try:
-                self._file = self._stack.enter_context(replacing(self._target))
+                self._file = self._stack.enter_context(replacing(self.path))
             except OSError as error:
-                raise ConfigError(f"cannot write {self._target}: {error.strerror or error}") from None
+                raise ConfigError(f"cannot write {self.path}: {error.strerror or error}") from None
         return self
 
     def write(self, piece: bytes) -> None:

@@ -32,29 +32,41 @@ def say_json(value: Any) -> None:
     print(json.dumps(value, indent=2))
 
 
-def say_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table, folded to the width of a terminal; if stdout is not a terminal, with one line per row."""
+_LEAST_FOLDED = 12
+"""Characters of a line that are left for a folded column: beside long names, a table is wider than the terminal."""
+
+
+def say_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, unfolded: int = 1) -> None:
+    """Print a table, folded to the width of a terminal; if stdout is not a terminal, with one line per row.
+
+    The first `unfolded` columns keep each cell in one line.
+    """
     cells = [[neutral(plain(cell, 4_000)) for cell in row] for row in rows]
     if sys.stdout.isatty():
-        _draw(headings, cells)
+        _draw(headings, cells, unfolded)
         return
     widths = [max(len(row[column]) for row in [headings, *cells]) for column in range(len(headings))]
     for row in [headings, *cells]:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-def _draw(headings: Sequence[str], cells: Iterable[Sequence[str]]) -> None:
+def _draw(headings: Sequence[str], cells: Sequence[Sequence[str]], unfolded: int) -> None:
     from rich.box import SIMPLE_HEAD
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for place, heading in enumerate(headings):
-        table.add_column(heading, overflow="fold", no_wrap=place == 0)
+        table.add_column(heading, overflow="fold", no_wrap=place < unfolded)
     for row in cells:
         table.add_row(*(Text(cell) for cell in row))
-    Console(markup=False, highlight=False, emoji=False).print(table)
+    console = Console(markup=False, highlight=False, emoji=False)
+    whole = [max(cell_len(row[place]) for row in [headings, *cells]) + 1 for place in range(unfolded)]
+    folded = len(headings) - unfolded
+    console.width = max(console.width, sum(whole) + folded * _LEAST_FOLDED)
+    console.print(table)
 
 
 def forgive_encodings() -> None:

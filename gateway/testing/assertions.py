@@ -13,11 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, cast
 
 from gateway.core.model.json_values import is_object
+from gateway.core.profiles.match_profile import known_name
 from gateway.core.wording import counted, plain
 from gateway.hosts.simulators.host import SimulatedHost
 from gateway.hosts.simulators.hosts import SIMULATORS
 from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument, SeenImage, SeenPart, SeenText
 from gateway.hosts.simulators.verdict import Verdict, judge_seen
+from gateway.testing.unknown_host import not_simulated
 
 if TYPE_CHECKING:
     from gateway.content.store import ContentStore
@@ -43,12 +45,13 @@ def assert_seen(
 
     Raises:
         AssertionError: something does not arrive. The message says what, what the model gets, and what to change.
-        ValueError: there is no such host.
+        ValueError: there is no such host, or no simulator of it.
         TypeError: `result` or `tool` is neither JSON nor an object of an SDK.
     """
-    simulated = SIMULATORS.get(host)
-    if simulated is None:
-        raise ValueError(f"no host is called {host!r}; there are: {', '.join(HOSTS)}")
+    known = known_name(SIMULATORS, host)
+    if known is None:
+        raise ValueError(not_simulated(host))
+    simulated = SIMULATORS[known]
     original = _wire(result, "result")
     declared = None if tool is None else _wire(tool, "tool")
     sent = _shaped(original, simulated) if through_gateway else original

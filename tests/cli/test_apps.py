@@ -102,15 +102,18 @@ def test_for_all_profiles_what_only_pages_call_is_shown_for_the_hosts_that_show_
 
 def test_who_is_left_out_and_why_is_one_line(command, raw):
     raw.write_text(raw.read_text().replace("apps-if-declared", "apps"))
-    ended = command("call", "raw__chunk", "--config", raw, "--profile", "all")
+    ended = command("call", "raw__chunk", "--config", raw, "--profile", "all", "-v")
     assert ended.err.count("\n") == 1
     assert ended.err.startswith("left out: ag2, ")
     assert " codex, " in ended.err
     assert " vscode-copilot, " not in ended.err
+    short = command("call", "raw__chunk", "--config", raw, "--profile", "all").err
+    assert re.match(r"left out: \d+ profiles: ag2, [a-z0-9, -]+ and \d+ more \(-v: all\) \(only pages", short)
     why = "only pages call this tool, and these hosts show none unless they declare it: add --app"
     assert ended.err.endswith(f" ({why})\n")
     note = " are known to get no pages; this is what they would get if they declared the extension (--app)\n"
-    pretended = command("call", "raw__chunk", "--config", raw, "--profile", "all", "--app").err
+    assert short.endswith(f" ({why})\n")
+    pretended = command("call", "raw__chunk", "--config", raw, "--profile", "all", "--app", "-v").err
     assert pretended.startswith("note: claude-code, codex, ")
     assert pretended.endswith(note)
     assert pretended.count("\n") == 1
@@ -153,6 +156,13 @@ def test_the_page_of_each_tool_is_shown(command, raw):
     assert by_name["raw__board"].split()[1] == "ui://raw/raw/board"
     assert "ui://" not in by_name["raw__chunk"]
     assert "page" not in command("tools", "--config", raw).out.splitlines()[0].split()
+
+
+def test_on_a_narrow_terminal_the_uri_of_a_page_stays_in_one_piece(command, raw, monkeypatch):
+    raw.write_text(raw.read_text().replace("upstreams.raw]", "upstreams.a-server-with-rather-a-long-name]"))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+    assert "ui://a-server-with-rather-a-long-name/raw/board " in command("tools", "--config", raw, "--app").out
 
 
 def test_on_a_terminal_a_tool_is_told_in_its_first_sentence(command, raw, monkeypatch):
@@ -222,11 +232,47 @@ def test_for_a_server_that_is_not_ready_in_time_doctor_is_named(command, tmp_pat
     assert "; `mcp-gateway doctor` finds out more" in ended.err
 
 
+EVERY = "note: hosts that declare that they show pages are treated as without them: add --app\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "note"),
+    [
+        (("--profile", "goose"), "note: goose declares that it shows pages: --app shows what it gets with them\n"),
+        (
+            ("--profile", "cursor,goose,codex"),
+            "note: cursor, goose declare that they show pages: --app shows what they get with them\n",
+        ),
+        (("--profile", "claude-ai"), "note: claude-ai shows pages; whether that is declared is not known: --app "),
+        (("--profile", "all"), EVERY),
+        (("--profile", "vscode-copilot"), ""),
+        (("--profile", "codex"), ""),
+        (("--profile", "goose", "--app"), ""),
+        ((), ""),
+    ],
+)
+def test_that_a_host_with_pages_is_shown_without_them_is_said_of_a_call_and_of_its_record(command, raw, options, note):
+    raw.write_text(raw.read_text().replace("apps-if-declared", "apps"))
+    recorded = raw.parent / "recorded.json"
+    recorded.write_text(command("call", "raw__board", "--config", raw, "--app", "--json").out)
+    called = command("call", "raw__board", "--config", raw, *options)
+    explained = command("explain", recorded, *options)
+    for ended in (called, explained):
+        notes = "".join(line for line in ended.err.splitlines(keepends=True) if "with this command" not in line)
+        assert ended.code == 0
+        assert notes.startswith(note)
+        assert bool(notes) == bool(note)
+
+
+def test_for_every_host_nothing_is_said_of_pages_where_the_tool_has_none(command, pictures):
+    assert "pages" not in command("call", "pics__echo", "--config", pictures(), "--profile", "all").err
+
+
 @pytest.mark.parametrize(
     ("options", "note"),
     [
         (("--app", "--profile", "codex"), "note: codex is known to get no pages"),
-        (("--profile", "goose"), "note: goose declares that it shows pages: --app lists"),
+        (("--profile", "goose"), "note: goose declares that it shows pages: --app shows what it gets with them"),
         (("--app", "--profile", "goose"), ""),
         (("--app", "--profile", "qwen-code"), ""),
         (("--app", "--profile", "vscode-copilot"), ""),

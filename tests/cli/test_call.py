@@ -183,8 +183,13 @@ def test_where_nothing_is_there_to_be_saved_it_is_said(command, pictures, tmp_pa
     assert told("pics__echo") == f"nothing to save for default: {nothing}\n"
     everybody = told("pics__picture", "--profile", "all")
     assert given in everybody
-    assert " cline, " in everybody
-    assert " codex" not in everybody
+    assert everybody.startswith("nothing to save for ")
+    assert " profiles: ag2, " in everybody.splitlines()[0]
+    assert len(everybody.splitlines()[0]) < 220
+    named = told("pics__picture", "--profile", "all", "-v")
+    assert given in named
+    assert " cline, " in named
+    assert " codex" not in named
 
 
 @pytest.mark.parametrize("profile", ["default", "passthrough", "all"])

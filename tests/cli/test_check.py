@@ -212,7 +212,7 @@ def test_hosts_that_are_not_looked_at_by_themselves_may_be_named(command, server
 def test_where_nothing_may_be_called_nothing_is_said_to_be_good(command, server):
     ended = command("check", *server(tool("writes", annotations={})))
     assert ended.code == 1
-    assert "no tool was called, so nothing is known" in ended.out
+    assert ended.out.endswith("\nnothing is known; no tool was called: list tools in --arguments FILE, or use --all\n")
 
 
 def test_the_page_has_the_pictures_and_what_to_change_and_nothing_that_runs(command, server, tmp_path):
@@ -353,7 +353,7 @@ def test_pages_are_read_as_by_the_hosts_that_show_them(command, server):
     assert "\nui://page: the page of show, next\n" in ended.out
     about = f"{PAGE}, 8 bytes, connects to https://a.example, loads from https://b.example"
     assert f"  in {', '.join(SHOWING)}: {about}\n" in ended.out
-    assert "  in claude-desktop: structured content is lost on the way to the page, which has to read" in ended.out
+    assert "lost on the way" not in ended.out, "no structured content was returned"
     assert "6 of 6 shown or kept, 6 seen; 1 page; no things to change" in ended.out
     [page] = command("check", "--json", *words).json()["pages"]
     assert (page["uri"], page["tools"], page["faults"]) == ("ui://page", ["show", "next"], [])
@@ -367,6 +367,33 @@ def test_pages_are_read_as_by_the_hosts_that_show_them(command, server):
     assert command("check", "--json", "--tool", "other*", *server(tool("other"), other={})).json()["pages"] == []
 
 
+def test_where_structured_content_goes_is_said_of_the_tools_that_returned_it(command, server):
+    with_page = {"_meta": {"ui": {"resourceUri": "ui://page"}}}
+    for_pages = {"_meta": {"ui": {"resourceUri": "ui://page", "visibility": ["app"]}}}
+    data = {"content": [{"type": "text", "text": '{"n": 1}'}], "structuredContent": {"n": 1}}
+    words = server(
+        *(tool("show", **with_page), tool("text", **with_page), tool("next", **for_pages), tool("plain")),
+        show=data,
+        text={"content": [TEXT]},
+        next=data,
+        plain=data,
+        resources={"ui://page": {"mimeType": PAGE, "text": "<p>x</p>"}},
+    )
+    out = command("check", *words).out
+    said = "  in claude-desktop: the structured content of show is lost on the way to the page; whether the page reads"
+    assert out.count("lost on the way") == 1
+    assert said in out
+    replaced = "chatgpt, cursor, vscode-copilot: with a page, the model reads structured content in place of the text"
+    cases = {part.split(":")[0]: part for part in out.split("\n\n")}
+    assert f"  pages    {replaced}\n" in cases["show"] + "\n"
+    assert out.count(replaced) == 1
+    checked = command("check", "--json", *words).json()
+    [page] = checked["pages"]
+    assert page["structured_content"] == {"returned_by": ["show"], "lost_in": ["claude-desktop"]}
+    shown_in = ["chatgpt", "cursor", "vscode-copilot"]
+    assert checked["structured_content"] == {"tools": ["show"], "replaces_text_in": shown_in}
+
+
 def test_a_server_is_good_whose_pages_are_read_though_none_of_its_tools_may_be_called(command, server):
     words = server(
         tool("show", annotations={}, _meta={"ui": {"resourceUri": "ui://page"}}),
@@ -374,7 +401,9 @@ def test_a_server_is_good_whose_pages_are_read_though_none_of_its_tools_may_be_c
     )
     ended = command("check", *words)
     assert ended.code == 0, ended.out
-    assert "no tool was called (list tools in --arguments, or use --all); 1 page; 1 thing to change\n" in ended.out
+    called = "no tool was called: list tools in --arguments FILE, or use --all\n"
+    assert ended.out.endswith(f"\n1 page; 1 thing to change; {called}")
+    assert "lost on the way" not in ended.out
 
 
 def test_a_page_that_hosts_do_not_show_is_a_thing_to_change(command, server):

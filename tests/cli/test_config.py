@@ -31,7 +31,7 @@ def test_a_configuration_in_order_is_described_without_what_may_be_secret(check)
         """
     )
     assert (code, err) == (0, "")
-    assert out == "FILE: in order\n  a: stdio, sh\n  b: url, transport auto (not enabled)\n"
+    assert out == "FILE: valid\n  a: stdio, sh\n  b: url, transport auto (not enabled)\n"
 
 
 def test_what_will_hardly_work_is_a_warning(check):
@@ -88,4 +88,4 @@ def test_a_command_line_in_place_of_a_command_is_explained(command, tmp_path):
     config.write_text('[upstreams.a]\ncommand = "sh -c true"\n')
     ended = command("config", "check", "--config", config)
     assert "there is no program 'sh -c true' that could be started; put the arguments into args" in ended.out
-    assert "in order" not in ended.out
+    assert ": valid" not in ended.out

@@ -1,5 +1,7 @@
 """`mcp-gateway profiles`."""
 
+import re
+
 import pytest
 
 from gateway.config.builtin_profiles import builtin_profiles
@@ -163,4 +165,31 @@ def test_a_profile_among_several_that_is_not_known_is_refused(command, pictures)
 def test_a_profile_is_shown_by_its_name_alone(command):
     assert command("profiles", "codex").out == command("profiles", "show", "codex").out
     assert command("profiles", "codex", "--json").json()["name"] == "codex"
-    assert "No such command 'codx'" in command("profiles", "codx").err
+    assert "no profile is called 'codx'" in command("profiles", "codx").err
+
+
+def test_the_hosts_with_pages_are_a_table_that_fits_a_terminal(command, monkeypatch):
+    piped = {line.split()[0]: line for line in command("profiles", "--app").out.splitlines()}
+    assert re.search(r" shown +yes +data alone$", piped["cursor"])
+    assert re.search(r" shown +\? +content and data$", piped["claude-ai"])
+    assert re.search(r" \? +no +content$", piped["codex"]), "it is sent no pages, and so no structured content"
+    assert "langchain" not in piped
+    known = {one["name"]: one for one in command("profiles", "--app", "--json").json()}
+    assert (known["goose"]["shows"], known["goose"]["declares"]) == (True, True)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", command("profiles", "list", "--app").out).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0].split()[:3] == ["--profile", "host", "shows"]
+    assert "which hosts show pages: `mcp-gateway profiles --app`" in command("profiles").out
+
+
+def test_a_misspelled_profile_is_answered_with_the_nearest(command, tmp_path):
+    ended = command("profiles", "claude-desktp")
+    assert (ended.code, ended.out) == (2, "")
+    assert "no profile is called 'claude-desktp' (did you mean 'claude-desktop'?)" in ended.err
+    config = tmp_path / "gateway.toml"
+    config.write_text('[profiles.my-own]\nextends = "codex"\n')
+    assert command("profiles", "--config", config, "my-own").out.startswith("my-own: ")
+    assert command("profiles", "--config", config, "my-won").code == 2
+    assert command("profiles", "--config", config, "--json").json()

@@ -50,13 +50,15 @@ def test_a_page_is_read_and_what_it_asks_for_is_said(command, config):
 
 def test_a_page_may_be_written_to_a_file_as_it_is_and_over_none(command, config, tmp_path):
     file = tmp_path / "page.html"
-    assert command("read", "ui://mine/page", "--config", config, "--to", file).out == ""
+    written = command("read", "ui://mine/page", "--config", config, "--to", file)
+    assert written.out == ""
+    assert written.err.endswith(f"\nwritten to {file}\n")
     assert file.read_text("utf-8") == PAGE
     refused = command("read", "ui://mine/page", "--config", config, "--to", file)
     assert (refused.code, "exists: give another --to, or --force" in refused.err) == (2, True)
     ended = command("read", "thing://picture", "--config", config, "--to", file, "--force")
     assert (ended.code, file.read_bytes()) == (0, b"\x89PNG")
-    assert ended.err == "thing://picture: image/png, 4 bytes\n"
+    assert ended.err == f"thing://picture: image/png, 4 bytes\nwritten to {file}\n"
 
 
 def test_what_keeps_hosts_from_showing_a_page_is_said(command, config):

@@ -31,7 +31,7 @@ def test_a_host_of_which_nothing_is_known_is_said_to_be_one():
 
 def test_which_hosts_show_pages_and_which_declare_the_extension_is_told_with_the_evidence():
     apps = (HOSTS.parent / "apps.md").read_text("utf-8")
-    rows = {cells[2].strip(" `"): cells for line in apps.splitlines() if len(cells := line.split("|")) == 7}
+    rows = {cells[2].strip(" `"): cells for line in apps.splitlines() if len(cells := line.split("|")) == 8}
     known = {name: tuple(cell.strip() for cell in cells[3:5]) for name, cells in rows.items()}
     assert known["claude-code"] == ("not shown", "no")
     assert known["cursor"] == known["goose"] == ("shown", "yes")
@@ -40,7 +40,7 @@ def test_which_hosts_show_pages_and_which_declare_the_extension_is_told_with_the
     assert known["librechat"] == ("in results", "?")
     for name, profile in builtin_profiles().items():
         if profile.name in known and profile.apps.shows is not None:
-            assert "**, 20" in rows[name][5]
+            assert "**, 20" in rows[name][6]
             assert re.search(rf"\]\(evidence.md#{name}\) \|.*\| (not )?shown \|$", TABLE, re.MULTILINE)
 
 

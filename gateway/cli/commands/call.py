@@ -28,8 +28,16 @@ from gateway.cli.command_context import (
 from gateway.cli.command_remedies import command_remedies
 from gateway.cli.exit_codes import DONE, FAILED, refuse
 from gateway.cli.known_upstream import unknown_upstream
-from gateway.cli.pages import WithPages, callers, declaring, expected, shaped_for, tell_of_pages
-from gateway.cli.print_result import Verbose, grouped, heading, result_lines
+from gateway.cli.pages import (
+    WithPages,
+    callers,
+    declaring,
+    expected,
+    shaped_for,
+    tell_of_pages,
+    tell_what_is_without_pages,
+)
+from gateway.cli.print_result import Verbose, grouped, heading, profile_names, result_lines
 from gateway.cli.progress import Wait, is_there
 from gateway.cli.save_media import media_of, save_media
 from gateway.cli.terminal import remark, say, say_json
@@ -93,13 +101,15 @@ def call(
         settings = _with_approval(settings)
     asked = the_profiles(profile)
     profiles = chosen_profiles(settings, asked, revision)
-    tell_of_pages(profiles, app)
+    tell_of_pages(profiles, app, verbose=verbose)
     wait = Wait(visible=not as_json, ctrl_c="end")
     ended = run_until_signal(
-        lambda: _called(settings, tool, parsed, profiles, wait, app, configured=not upstream),
+        lambda: _called(settings, tool, parsed, profiles, wait, app, configured=not upstream, verbose=verbose),
     )
     if isinstance(ended, int):
         return ended
+    if ended.audience != "app" and (ALL not in asked or ended.audience == "both"):
+        tell_what_is_without_pages(profiles, app, every=ALL in asked)
     several = ALL in asked or len(asked) > 1
     unsaved: list[str] = []
     if as_json:
@@ -121,7 +131,7 @@ def call(
                 for line in cost_lines(result_costs(shaped, profiles[names[0]], settings.gateway.model)):
                     say(line)
     if save is not None and unsaved:
-        remark(_nothing_saved(unsaved, lift(ended.raw)))
+        remark(_nothing_saved(profile_names(unsaved, verbose=verbose), lift(ended.raw)))
     _tell_of_handles(settings, ended.shaped.values())
     return FAILED if ended.raw.get("isError") is True else DONE
 
@@ -168,6 +178,7 @@ async def _called(
     app: bool,
     *,
     configured: bool,
+    verbose: bool,
 ) -> _Called:
     """Call the tool once, and shape the raw result for every profile."""
     raw_settings, caller = with_raw_profile(settings, next(iter(profiles.values())))
@@ -181,7 +192,8 @@ async def _called(
         if _is_for_pages_alone(gateway, tool, caller):
             routes = gateway.router.catalogue(caller).routes
             names = [name for name, route in routes.items() if route.tool == tool and route.audience != "app"]
-            profiles = callers(profiles, tool, app, names, any(route.shows_page for route in routes.values()))
+            has_pages = any(route.shows_page for route in routes.values())
+            profiles = callers(profiles, tool, app, names, has_pages, verbose=verbose)
         said: list[str] = []
 
         async def on_progress(done: float, of: float | None, words: str | None) -> None:
@@ -264,9 +276,9 @@ def _saved(shaped: Shaped, tool: str, name: str, folder: Path | None, several: b
     return save_media(lift(shaped.result), folder, f"{tool}-{name}" if several else tool) if folder is not None else {}
 
 
-def _nothing_saved(names: Sequence[str], given: Envelope) -> str:
+def _nothing_saved(names: str, given: Envelope) -> str:
     """Explain why there is no file for the hosts of these profiles."""
-    words = f"nothing to save for {', '.join(names)}: no pictures, sound or files are sent there"
+    words = f"nothing to save for {names}: no pictures, sound or files are sent there"
     return f"{words} (what the server gave: --profile {AS_GIVEN})" if any(media_of(given)) else words
 
 

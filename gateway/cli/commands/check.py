@@ -1,9 +1,9 @@
-"""`mcp-gateway check`: show authors of servers what each host's model would see, and what to change."""
+"""`mcp-gateway check`: show authors of servers what the models of simulated hosts would see, and what to change."""
 
 import json
 import shutil
 import tomllib
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -23,7 +23,6 @@ from gateway.cli.known_upstream import check_upstream
 from gateway.cli.print_result import grouped
 from gateway.cli.terminal import remark, say, say_json
 from gateway.config.schema import Settings
-from gateway.core.near_names import did_you_mean
 from gateway.core.profiles.match_profile import known_name
 from gateway.core.wording import counted, plain
 from gateway.errors import ConfigError
@@ -74,7 +73,9 @@ def check(
     strict: Annotated[bool, typer.Option("--strict", help="Exit with code 1 if there is any advice.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Call a server's tools, and show what each host's model would see and what to change in the server.
+    """Call a server's tools, and show what the models of simulated hosts would see and what to change in the server.
+
+    Simulated are hosts that were measured: the most different ones, or those that --host names.
 
     It calls the tools that declare readOnlyHint, and those listed in --arguments. The arguments of the others are made
     up from their schemas; results of calls that refuse these are not judged. Exit codes: 0 through the gateway
@@ -150,24 +151,12 @@ def _document(path: Path) -> Any:
 
 def _hosts(names: Sequence[str]) -> "tuple[SimulatedHost, ...]":
     from gateway.hosts.simulators.hosts import SIMULATORS
+    from gateway.testing.unknown_host import not_simulated
 
     known = {name: known_name(SIMULATORS, name) for name in names}
     for name in (name for name, found in known.items() if found is None):
-        refuse(f"--host: {_not_simulated(name, SIMULATORS)}")
+        refuse(f"--host: {not_simulated(name)}")
     return tuple(SIMULATORS[name] for name in dict.fromkeys(known.values()) if name is not None)
-
-
-def _not_simulated(name: str, simulated: Collection[str]) -> str:
-    """Explain why a host cannot be checked: it is unknown, or it has a profile but no simulator."""
-    from gateway.config.builtin_profiles import builtin_profiles
-
-    every = f"simulated are {', '.join(simulated)}"
-    if (profile := known_name(builtin_profiles(), name)) is not None:
-        return (
-            f"{profile} has a profile, but no simulator that shows what its model sees; "
-            f"`call` and `explain` with --profile {profile} show what it is sent; {every}"
-        )
-    return f"no simulated host is called {plain(name)!a}; {did_you_mean(name.casefold(), simulated) or every}"
 
 
 def _write_page(path: Path, checkup: "Checkup") -> None:
@@ -220,6 +209,9 @@ def _say_case(checkup: "Checkup", case: "Case") -> None:
         say("  only pages read this: they get it as it came")
     if any(cell.direct.seen for cell in checkup.outcome.row(case)):
         _say_sides(checkup, case.name)
+    if case.name in checkup.with_data and checkup.replacing:
+        words = "with a page, the model reads structured content in place of the text"
+        say(f"  pages    {', '.join(checkup.replacing)}: {words}")
     for advice in checkup.advice.get(case.name, ()):
         say(f"  change   {advice}")
 
@@ -228,10 +220,8 @@ def _say_page(page: "CheckedPage") -> None:
     say(f"{plain(page.uri)}: the page of {plain(', '.join(page.tools), 200)}")
     for hosts, words in grouped(page.words()):
         say(f"  in {', '.join(hosts)}: {words}")
-    if page.losing:
-        from gateway.cli.diagnosis.page_check import LOST
-
-        say(f"  in {', '.join(page.losing)}: {LOST}")
+    if page.losing and page.data_of:
+        say(f"  in {', '.join(page.losing)}: {page.loss}")
     for fault in page.faults:
         say(f"  change   {plain(fault)}")
 
@@ -254,11 +244,10 @@ def _say_sides(checkup: "Checkup", name: str) -> None:
 
 def _summary(checkup: "Checkup") -> str:
     calls = len(checkup.outcome.cases) + len(checkup.for_pages) + len(checkup.refused)
-    if not calls and checkup.pages:
-        pages, things = counted(len(checkup.pages), "page"), counted(checkup.advised, "thing")
-        return f"no tool was called (list tools in --arguments, or use --all); {pages}; {things} to change"
     if not calls:
-        return "no tool was called, so nothing is known: list tools in --arguments, or use --all"
+        pages, things = counted(len(checkup.pages), "page"), counted(checkup.advised, "thing")
+        known = f"{pages}; {things} to change" if checkup.pages else "nothing is known"
+        return f"{known}; no tool was called: list tools in --arguments FILE, or use --all"
     failed = f", {len(checkup.failed)} failed (exit code 1)" if checkup.failed else ""
     outcome, advised = checkup.outcome, counted(checkup.advised, "thing")
     shown = f"{outcome.count('through')} of {len(outcome.cells)} shown or kept, {outcome.count_seen('through')} seen"

@@ -52,7 +52,7 @@ def check(config: ConfigFile = None, as_json: AsJson = False) -> int:
         upstreams = {name: _way_in(one) for name, one in loaded.settings.upstreams.items()}
         say_json({"ok": True, "problems": [], "file": str(loaded.path), "warnings": doubts, "upstreams": upstreams})
         return DONE
-    say(f"{loaded.path}: {'can be used, but see below' if doubts else 'in order'}")
+    say(f"{loaded.path}: {'can be used, but see below' if doubts else 'valid'}")
     for name, upstream in loaded.settings.upstreams.items():
         say(f"  {name}: {_described(upstream)}")
     for doubt in doubts:

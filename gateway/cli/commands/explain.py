@@ -24,7 +24,7 @@ from gateway.cli.command_context import (
     the_profiles,
 )
 from gateway.cli.exit_codes import DONE
-from gateway.cli.pages import WithPages, callers, shaped_for, shows_pages, tell_of_pages
+from gateway.cli.pages import WithPages, callers, shaped_for, shows_pages, tell_of_pages, tell_what_is_without_pages
 from gateway.cli.print_result import Verbose, block_lines, grouped, heading
 from gateway.cli.readers import Readers
 from gateway.cli.terminal import remark, say, say_json
@@ -86,9 +86,11 @@ def explain(
     recorded = _recorded(file or "-")
     settings = settings_if_any(config).settings
     profiles = chosen_profiles(settings, asked, revision)
-    tell_of_pages(profiles, app)
+    tell_of_pages(profiles, app, verbose=verbose)
     if recorded.audience == "app":
-        profiles = callers(profiles, recorded.tool, app)
+        profiles = callers(profiles, recorded.tool, app, verbose=verbose)
+    elif ALL not in asked or recorded.audience == "both":
+        tell_what_is_without_pages(profiles, app, every=ALL in asked)
     ended = run_until_signal(lambda: _shaped(settings, recorded, profiles, app))
     if isinstance(ended, int):
         return ended

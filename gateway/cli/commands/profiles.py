@@ -16,9 +16,18 @@ from gateway.config.builtin_profiles import builtin_profiles, load_profiles
 from gateway.core.profiles.host_profiles import PATHS, value_at
 from gateway.core.profiles.match_profile import find_profile, known_name, namesake
 from gateway.core.profiles.profile import Profile
-from gateway.core.profiles.profile_words import clients, for_models, pages, words_at
+from gateway.core.profiles.profile_words import (
+    clients,
+    declares_pages,
+    for_models,
+    known_for_pages,
+    pages,
+    read_with_page,
+    words_at,
+)
 
 _HEADINGS = ("profile", "host", "images", "text", "result", "pages", "based on", "for clients named")
+_PAGE_HEADINGS = ("--profile", "host", "shows pages", "declares", "the model reads")
 _WIDE = 150
 """Width of a terminal, in characters, in which a row with all of these is still readable."""
 _FIRST = 4
@@ -35,6 +44,17 @@ class _Shown(typer.core.TyperGroup):
         is_profile = first not in self.commands and known_name(builtin_profiles(), first or "") is not None
         return super().parse_args(ctx, ["show", *args] if is_profile else args)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        # Any other word is a profile too, of the user's own or misspelled: `show` suggests similar ones.
+        if args and args[0] not in self.commands:
+            file = ctx.params.get("config")
+            args = ["show", *args, *(["--config", str(file)] if file is not None else [])]
+        return super().resolve_command(ctx, args)
+
+
+WithPageTable = Annotated[
+    bool, typer.Option("--app", help="List the hosts of which it is known whether they show pages (MCP Apps).")
+]
 
 _HELP = "List the host profiles, built-in ones and your own, or show one."
 
@@ -42,15 +62,20 @@ app = typer.Typer(cls=_Shown, help=_HELP, invoke_without_command=True)
 
 
 @app.callback()
-def listed(context: typer.Context, config: ConfigFile = None, as_json: AsJson = False) -> int:
+def listed(
+    context: typer.Context, config: ConfigFile = None, with_pages: WithPageTable = False, as_json: AsJson = False
+) -> int:
     """List the host profiles."""
-    return list_profiles(config, as_json) if context.invoked_subcommand is None else DONE
+    return list_profiles(config, with_pages, as_json) if context.invoked_subcommand is None else DONE
 
 
 @app.command("list")
-def list_profiles(config: ConfigFile = None, as_json: AsJson = False) -> int:
+def list_profiles(config: ConfigFile = None, with_pages: WithPageTable = False, as_json: AsJson = False) -> int:
     """List the host profiles, as `profiles` alone does."""
     profiles = load_profiles(settings_if_any(config).settings)
+    if with_pages:
+        _say_pages(known_for_pages(profiles), as_json=as_json)
+        return DONE
     rows = [_row(profile, profiles) for profile in profiles.values()]
     if as_json:
         say_json([_summary(profile) for profile in profiles.values()])
@@ -59,6 +84,25 @@ def list_profiles(config: ConfigFile = None, as_json: AsJson = False) -> int:
     else:
         say_table(_HEADINGS, rows)
     return DONE
+
+
+def _say_pages(known: Sequence[Profile], *, as_json: bool) -> None:
+    """Print what is known of hosts and pages, in 80 columns of a terminal."""
+    if as_json:
+        say_json([{"name": one.name, "title": one.title, **_of_pages(one)} for one in known])
+        return
+    rows = [(one.name, one.title, pages(one), declares_pages(one), read_with_page(one)) for one in known]
+    say_table(_PAGE_HEADINGS, rows)
+    if sys.stdout.isatty():
+        say()
+        say("--app makes `tools`, `call`, `explain` and `read` treat a host as one that")
+        say("declares that it shows pages. The data is structured content.")
+
+
+def _of_pages(profile: Profile) -> dict[str, Any]:
+    rules = profile.apps
+    facts = {"shows": rules.shows, "declares": rules.declares, "sent_pages": rules.host, "embedded": rules.embedded}
+    return facts | {"structured_content": profile.structured.host}
 
 
 def _say_to_people(rows: Sequence[tuple[str, ...]], profiles: Mapping[str, Profile]) -> None:
@@ -71,7 +115,8 @@ def _say_to_people(rows: Sequence[tuple[str, ...]], profiles: Mapping[str, Profi
         if (other := namesake(profiles, name)) is not None:
             say(f"note: {_not_the_same(name, other)}")
     if not is_wide:
-        say("more: `mcp-gateway profiles show NAME`, or this list in a wider terminal")
+        say("more: `mcp-gateway profiles show NAME`, or this list in a wider terminal;")
+        say("which hosts show pages: `mcp-gateway profiles --app`")
 
 
 @app.command("show")

@@ -120,6 +120,8 @@ def _save(contents: Sequence[Mapping[str, Any]], target: SavedFile) -> int:
         raise ContentError(f"there are {counted(len(contents), 'item')}, and --to writes one: --json shows them")
     with target as file:
         file.write(_bytes_of(contents[0]))
+    if not target.is_stdout:
+        remark(f"written to {target.path}")
     return DONE
 
 

@@ -26,9 +26,9 @@ from gateway.cli.command_remedies import doctor_knows
 from gateway.cli.exit_codes import DONE, UNAVAILABLE, complain
 from gateway.cli.known_upstream import check_upstream
 from gateway.cli.named_callers import PrincipalName, TokenName, named_caller
-from gateway.cli.pages import WithPages, declaring, expected, shows_pages, tell_of_pages
+from gateway.cli.pages import WithPages, declaring, expected, shows_pages, tell_of_pages, tell_what_is_without_pages
 from gateway.cli.progress import Wait, is_there, standing_words
-from gateway.cli.terminal import remark, say, say_json, say_table
+from gateway.cli.terminal import say, say_json, say_table
 from gateway.cli.token_report import list_lines
 from gateway.config.schema import Settings
 from gateway.core.apps import for_the_model, pages
@@ -78,11 +78,7 @@ def tools(
     settings, caller = without_waiting(settings, chosen, revision)
     caller = replace(declaring(caller, app), principal=asking.principal, grant=asking.grant, token=asking.token)
     tell_of_pages({chosen: rules}, app)
-    if not shows_pages(rules, app) and rules.apps.host != "never":
-        if rules.apps.declares:
-            remark(f"note: {chosen} declares that it shows pages: --app lists what it gets with them")
-        elif rules.apps.shows and rules.apps.declares is None:
-            remark(f"note: {chosen} shows pages; whether it declares that is not known: --app lists what it gets then")
+    tell_what_is_without_pages({chosen: rules}, app)
     wait = Wait(visible=not as_json, ctrl_c="list what is there")
     ended = run_until_signal(
         lambda: _listed(settings, servers or (), caller, wait, app, configured=not upstream), interrupt=wait.interrupt
@@ -173,7 +169,8 @@ def _say_table(ended: _Listed, *, with_pages: bool) -> None:
     if with_pages:
         uris = [next(iter(pages(tool)), "-") for tool in listed]
         columns = {"tool": columns["tool"], "page": uris, "what it does": words}
-    say_table(tuple(columns), zip(*columns.values(), strict=True))
+    # A page's uri is copied into `read`, so it stays in one piece: the description is folded instead.
+    say_table(tuple(columns), zip(*columns.values(), strict=True), unfolded=len(columns) - 1)
 
 
 def _costs(listed: Sequence[Mapping[str, Any]], owners: Mapping[str, str]) -> dict[str, int]:

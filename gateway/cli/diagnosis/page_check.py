@@ -17,9 +17,6 @@ from gateway.routing import Router
 HOST_PROFILE = "a host that shows pages"
 """The name of the profile under which a check reads the pages."""
 
-LOST = "structured content is lost on the way to the page, which has to read the first text as JSON instead"
-"""Said of the hosts in `CheckedPage.losing`."""
-
 _Read: TypeAlias = apps.PageFacts | str | None
 
 
@@ -29,13 +26,21 @@ class CheckedPage:
 
     `uri` is the server's own. `read` is keyed by profile: the page, or why it cannot be read; None if the server offers
     that host no tool with this page, as the extension requires for hosts that do not declare it. `losing` are the hosts
-    that lose structured content on the way to the page.
+    that lose structured content on the way to the page. `data_of` are those of the tools that were called, and returned
+    structured content for it.
     """
 
     uri: str
     tools: tuple[str, ...]
     read: Mapping[str, _Read]
     losing: tuple[str, ...] = ()
+    data_of: tuple[str, ...] = ()
+
+    @property
+    def loss(self) -> str:
+        """What happens to the page's data in the hosts in `losing`."""
+        what = f"the structured content of {plain(', '.join(self.data_of), 200)} is lost on the way to the page"
+        return f"{what}; whether the page reads the first text as JSON instead is not checked, as pages are not run"
 
     @property
     def faults(self) -> tuple[str, ...]:
@@ -55,6 +60,7 @@ class CheckedPage:
             "tools": list(self.tools),
             "faults": list(self.faults),
             "read": {name: _as_json(page) for name, page in self.read.items()},
+            "structured_content": {"returned_by": list(self.data_of), "lost_in": list(self.losing)},
         }
 
     def words(self) -> Mapping[str, str]:
@@ -88,10 +94,22 @@ def host_profile(seconds: float) -> ProfileSource:
     return ProfileSource(extends="passthrough", sets={"wait.tools_list": seconds, "apps.host": "always"})
 
 
+def replacing_text(profiles: Mapping[str, Profile]) -> tuple[str, ...]:
+    """Return the hosts that show pages, and whose models read structured content in place of the text beside it."""
+    places = ("replaces-text", "replaces-all")
+    return tuple(name for name, one in showing_pages(profiles).items() if one.structured.host in places)
+
+
 async def check_pages(
-    router: Router, server: str, profiles: Mapping[str, Profile], is_wanted: Callable[[str], bool]
+    router: Router,
+    server: str,
+    profiles: Mapping[str, Profile],
+    is_wanted: Callable[[str], bool],
+    with_data: Collection[str],
 ) -> Sequence[CheckedPage]:
     """Read the pages of the wanted tools as the hosts do that show pages.
+
+    `with_data`: the tools that were called for a model, and returned structured content.
 
     A server may answer differently to hosts that declare the extension, so it is asked with and without it.
     """
@@ -104,7 +122,13 @@ async def check_pages(
             await _read_all(router, server, caller, names, found, is_wanted)
     losing = tuple(name for name, profile in showing.items() if profile.apps.data == "text")
     return [
-        CheckedPage(uri, tuple(one.tools), {name: one.read.get(name) for name in showing}, losing)
+        CheckedPage(
+            uri,
+            tuple(one.tools),
+            {name: one.read.get(name) for name in showing},
+            losing,
+            tuple(tool for tool in one.tools if tool in with_data),
+        )
         for uri, one in found.items()
     ]
 

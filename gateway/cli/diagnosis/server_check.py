@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Any
 
@@ -11,7 +11,13 @@ from anyio import to_thread
 
 from gateway.cli.demo.cases import Case
 from gateway.cli.demo.outcome import Cell, Outcome
-from gateway.cli.diagnosis.page_check import HOST_PROFILE, CheckedPage, check_pages, host_profile
+from gateway.cli.diagnosis.page_check import (
+    HOST_PROFILE,
+    CheckedPage,
+    check_pages,
+    host_profile,
+    replacing_text,
+)
 from gateway.cli.diagnosis.selection import Arguments, PlannedCall, Skipped, matches, select
 from gateway.cli.progress import ANNOUNCED_AFTER
 from gateway.config.builtin_profiles import load_profiles
@@ -64,7 +70,9 @@ class Checkup:
 
     `on_tools` is advice on tools that were not called. `failed` has the reasons: errors of the tool or of the protocol.
     `refused` are the cases of calls that failed with arguments that were made up: what hosts show of that says nothing
-    about the tool. `pages` are the pages of all tools that have one, called or not.
+    about the tool. `pages` are the pages of all tools that have one, called or not. `with_data` are the names of the
+    cases of tools with a page that returned structured content, which the models of the hosts in `replacing` read in
+    place of the text.
     """
 
     server: str
@@ -76,6 +84,8 @@ class Checkup:
     pages: Sequence[CheckedPage] = ()
     for_pages: Sequence[Case] = ()
     refused: Sequence[Case] = ()
+    with_data: frozenset[str] = frozenset()
+    replacing: Sequence[str] = ()
 
     @property
     def is_good(self) -> bool:
@@ -103,6 +113,7 @@ class Checkup:
             },
             "skipped": [{"tool": one.tool, "why": one.why} for one in self.skipped],
             "pages": [page.to_json() for page in self.pages],
+            "structured_content": {"tools": sorted(self.with_data), "replaces_text_in": list(self.replacing)},
             "for_pages": [{"tool": case.tool, "result": case.shows} for case in self.for_pages],
             "made_up": {case.tool: dict(case.arguments) for case in self.refused},
         }
@@ -128,8 +139,9 @@ async def check_server(settings: Settings, wanted: CheckOptions, say: Say) -> Ch
                 say(f"calling {call.title}({_shown(call.arguments)})")
                 await check.call(call, shaper)
         profiles = load_profiles(settings)
-        pages = await check_pages(router, server, profiles, lambda name: matches(name, wanted.only))
-    return check.done(skipped, pages, wanted.only, monotonic() - started)
+        pages = await check_pages(router, server, profiles, lambda name: matches(name, wanted.only), check.with_data)
+    checked = check.done(skipped, pages, wanted.only, monotonic() - started)
+    return replace(checked, replacing=replacing_text(profiles))
 
 
 @asynccontextmanager
@@ -174,6 +186,7 @@ class _Check:
         self._refused: list[Case] = []
         self._advice: dict[str, Sequence[Advice]] = {}
         self._failed: dict[str, str] = {}
+        self._with_data: dict[str, str] = {}
 
     async def connected(self, say: Say) -> None:
         """Wait until the server is ready. Raises UpstreamUnavailable if it does not become ready."""
@@ -205,6 +218,11 @@ class _Check:
         routes = self._router.catalogue(self._raw).routes
         return {route.tool: name for name, route in routes.items() if route.upstream == self._server}
 
+    @property
+    def with_data(self) -> frozenset[str]:
+        """The tools that returned structured content, in calls whose results models read."""
+        return frozenset(self._with_data.values())
+
     async def call(self, call: PlannedCall, shaper: Shaper) -> None:
         """Make one call, and simulate every host's view of the result."""
         request = {"name": self.names[call.tool_name], "arguments": dict(call.arguments)}
@@ -221,6 +239,8 @@ class _Check:
             self._failed[call.title] = f"it reports an error: {_first_text(raw)}"
         case = self._case(call, describe_result(raw), refused=is_error)
         if case not in self._refused:
+            if for_the_model(call.tool) and lift(raw).has_structured_content:
+                self._with_data[case.name] = call.tool_name
             for host in self._hosts_of(call):
                 self._cells.append(await self._cell(host, case, call, raw, shaper))
 
@@ -270,7 +290,9 @@ class _Check:
         }
         outcome = Outcome(tuple(self._hosts), tuple(self._cases), tuple(self._cells), seconds)
         aside = tuple(self._for_pages), tuple(self._refused)
-        return Checkup(self._server, outcome, self._advice, on_tools, self._failed, skipped, pages, *aside)
+        shown = {tool for page in pages for tool in page.tools}
+        with_data = frozenset(name for name, tool in self._with_data.items() if tool in shown)
+        return Checkup(self._server, outcome, self._advice, on_tools, self._failed, skipped, pages, *aside, with_data)
 
     def _case(self, call: PlannedCall, shows: str, *, refused: bool) -> Case:
         """Return the case of a call. If made-up arguments were `refused`, no host's view of it is judged."""

@@ -18,6 +18,15 @@ _SHOWN = {
     "pages": "pages as images",
     "inline": "their content",
 }
+_READS = {
+    "replaces-all": "data alone",
+    "replaces-text": "data, not the text",
+    "beside": "content and data",
+    "dumped": "content and data",
+    "ignored": "content",
+    "if-empty": "content, else data",
+    "unknown": "?",
+}
 _SEEN = {"same-turn": "at once", "next-turn": "a turn late", "unknown": "?"}
 
 
@@ -96,6 +105,32 @@ def pages(profile: Profile) -> str:
     if profile.apps.shows is None:
         return "in results" if profile.apps.embedded == "always" else "?"
     return "shown" if profile.apps.shows else "not shown"
+
+
+def declares_pages(profile: Profile) -> str:
+    """Whether the host declares that it shows pages (the extension of MCP Apps)."""
+    return {None: "?", True: "yes", False: "no"}[profile.apps.declares]
+
+
+def read_with_page(profile: Profile) -> str:
+    """What the model reads of the result of a tool with a page: its content, or its structured content ("data").
+
+    A host that is sent no pages is sent no structured content for them either, but all of it as content.
+    """
+    known = profile.apps
+    gets_pages = known.host == "always" or (known.host == "declared" and (known.declares or known.shows))
+    return _READS[profile.structured.host if gets_pages or profile.structured.send == "always" else "ignored"]
+
+
+def known_for_pages(profiles: Mapping[str, Profile]) -> list[Profile]:
+    """Return the hosts of which it is known whether they show pages or declare the extension, by title."""
+    variants = {variant for profile in profiles.values() for variant in profile.variants}
+    known = [
+        profile
+        for name, profile in profiles.items()
+        if name not in variants and (pages(profile) != "?" or profile.apps.declares is not None)
+    ]
+    return sorted(known, key=lambda profile: profile.title.casefold())
 
 
 def seen(profile: Profile) -> str:

@@ -95,8 +95,10 @@ def test_nothing_at_all_is_said_to_be_nothing():
 
 
 def test_strange_arguments_are_refused():
-    with pytest.raises(ValueError, match="no host is called 'codx'; there are: claude-code"):
+    with pytest.raises(ValueError, match="no simulated host is called 'codx'; did you mean 'codex'"):
         assert_seen(GOOD, host="codx")
+    with pytest.raises(ValueError, match=r"vscode-copilot has a profile, but no simulator .* --profile vscode-copilot"):
+        assert_seen(GOOD, host="vscode-copilot")
     with pytest.raises(TypeError, match="not str"):
         assert_seen("GOOD", host="codex")
     with pytest.raises(TypeError, match="tool has to be"):

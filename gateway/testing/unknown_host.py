@@ -1,0 +1,18 @@
+"""What to say of a host that cannot be simulated: the one sentence of `assert_seen` and of `mcp-gateway check`."""
+
+from gateway.config.builtin_profiles import builtin_profiles
+from gateway.core.near_names import did_you_mean
+from gateway.core.profiles.match_profile import known_name
+from gateway.core.wording import plain
+from gateway.hosts.simulators.hosts import SIMULATORS
+
+
+def not_simulated(name: str) -> str:
+    """Explain why a host has no simulator: it is unknown, or it has a profile only."""
+    every = f"simulated are {', '.join(SIMULATORS)}"
+    if (profile := known_name(builtin_profiles(), name)) is not None:
+        return (
+            f"{profile} has a profile, but no simulator that shows what its model sees; "
+            f"`mcp-gateway call` and `explain` with --profile {profile} show what it is sent; {every}"
+        )
+    return f"no simulated host is called {plain(name)!a}; {did_you_mean(name.casefold(), SIMULATORS) or every}"
