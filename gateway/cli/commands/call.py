@@ -28,7 +28,7 @@ from gateway.cli.command_context import (
 from gateway.cli.command_remedies import command_remedies
 from gateway.cli.exit_codes import DONE, FAILED, refuse
 from gateway.cli.known_upstream import unknown_upstream
-from gateway.cli.pages import WithPages, callers, declaring, expected, shaped_for, tell_of_pages
+from gateway.cli.pages import WithPages, callers, declaring, expected, shows_pages, tell_of_pages
 from gateway.cli.print_result import Verbose, grouped, heading, result_lines
 from gateway.cli.progress import Wait, is_there
 from gateway.cli.save_media import media_of, save_media
@@ -36,6 +36,7 @@ from gateway.cli.terminal import remark, say, say_json
 from gateway.cli.token_report import cost_lines, costs_json, result_costs
 from gateway.config.schema import Settings
 from gateway.content.shaping import Shaped
+from gateway.content.shaping.shape_for_readers import shape_for_readers
 from gateway.core.apps import Audience
 from gateway.core.model.caller import Caller
 from gateway.core.model.effects import Kept
@@ -198,7 +199,15 @@ async def _called(
         audience = "app" if route is None else route.audience
         takes = frozenset(name for name in profiles if _takes_content(gateway, name, caller))
         shaped = {
-            name: await shaped_for(shaper, raw, profile, owner, app=app, audience=audience, takes_content=name in takes)
+            name: await shape_for_readers(
+                shaper,
+                raw,
+                profile,
+                owner,
+                shows_pages=shows_pages(profile, app),
+                audience=audience,
+                takes_content=name in takes,
+            )
             for name, profile in profiles.items()
         }
         return _Called(raw, shaped, audience, takes)
