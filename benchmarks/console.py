@@ -131,7 +131,7 @@ async def pages(folder: Path, rounds: int) -> dict[str, float]:
     """Milliseconds for each page, and for opening the file of past calls."""
     taken: dict[str, float] = {}
     async with gateway_with(folder, TOOLS) as gateway, background_tasks() as tasks:
-        console = open_console(gateway, report, tasks)
+        console = await open_console(gateway, report, tasks)
         ended = fill(console.history)
         for name, path in PAGES.items():
             taken[name] = await asked(console, path, rounds)
@@ -176,7 +176,7 @@ async def ratios(folder: Path, rounds: int) -> dict[str, list[float]]:
             gateway = gateways[name] = await stack.enter_async_context(gateway_with(folder, 10, **console))
             if name.startswith("open"):
                 tasks = await stack.enter_async_context(background_tasks())
-                opened = open_console(gateway, report, tasks)
+                opened = await open_console(gateway, report, tasks)
                 if name.endswith("watched"):
                     stack.callback(opened.history.listen(lambda _: None))
         taken: dict[str, list[float]] = {name: [] for name in ways}

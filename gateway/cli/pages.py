@@ -2,25 +2,18 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from gateway.cli.print_result import profile_names
 from gateway.cli.terminal import remark
-from gateway.content.shaping import Shaped, Shaper
 from gateway.core import apps
-from gateway.core.model.apps_extension import EXTENSION
 from gateway.core.model.caller import Caller
 from gateway.core.model.revisions import NEWEST_HANDSHAKE
-from gateway.core.profiles.host_profiles import with_useful_handles
 from gateway.core.profiles.profile import Profile
-from gateway.core.results.lift_result import lift
 from gateway.core.wording import join_facts, plain, size_words
 from gateway.errors import UnknownTool
-
-DECLARED: Mapping[str, Any] = {"extensions": {EXTENSION: {"mimeTypes": [apps.PAGE_TYPE]}}}
-"""The capabilities of a host that declares that it shows pages."""
 
 _WHAT_FOR = {"connect": "connects to", "resource": "loads from", "frame": "frames", "baseUri": "has its base at"}
 _LONGEST = 1_000
@@ -33,12 +26,12 @@ WithPages = Annotated[
 
 def shows_pages(profile: Profile, app: bool) -> bool:
     """Whether to treat a host of this profile as one that shows pages: with `--app`, or if it always shows them."""
-    return apps.shows_apps(DECLARED if app else {}, profile.apps.host)
+    return apps.shows_apps(apps.DECLARED if app else {}, profile.apps.host)
 
 
 def declaring(caller: Caller, app: bool) -> Caller:
     """Return the caller, with `--app` as a host that declares that it shows pages."""
-    return replace(caller, capabilities=DECLARED) if app else caller
+    return replace(caller, capabilities=apps.DECLARED) if app else caller
 
 
 def tell_of_pages(profiles: Mapping[str, Profile], app: bool, *, verbose: bool = False) -> None:
@@ -97,28 +90,6 @@ def page_words(page: apps.PageFacts) -> str:
     needs = f"asks for {', '.join(page.permissions)}" if page.permissions else None
     domains = asked or ["asks for no other domain"]
     return plain(join_facts(page.media_type or "no type", size_words(page.byte_size), *domains, needs), _LONGEST)
-
-
-async def shaped_for(
-    shaper: Shaper,
-    result: Mapping[str, Any],
-    profile: Profile,
-    owner: str,
-    *,
-    app: bool,
-    audience: apps.Audience,
-    takes_content: bool = False,
-) -> Shaped:
-    """Shape the result for a host of this profile; `audience` is the reader if the host shows pages.
-
-    `takes_content`: the host is offered a tool that takes handles.
-    """
-    shows = shows_pages(profile, app)
-    if audience == "app" and shows:  # no model reads it, so it is not shaped
-        return Shaped(dict(result), (apps.AS_IT_CAME,), lift(result), (), {})
-    has_page = audience == "both" and shows
-    profile = with_useful_handles(profile, takes_content=takes_content)
-    return await shaper.shape(result, apps.for_host(profile, shows_apps=shows), owner=owner, app=has_page)
 
 
 def callers(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gateway.core.model.apps_extension import declares
 from gateway.core.model.caller import Caller
 from gateway.telemetry.calls import CallRecord
 
@@ -32,6 +33,8 @@ class PastCall:
     """Whether arguments and result are still kept."""
     read: Callable[[], Body] | None = None
     """Reads both from where they are kept, if not in memory: then they are there, even after a restart."""
+    declares_pages: bool | None = None
+    """Whether its host declared that it shows pages (MCP Apps); None if that was not noted."""
 
     @property
     def arguments(self) -> Any:
@@ -67,6 +70,7 @@ class CallHistory:
         record.is_kept = True
         self._last += 1
         call = PastCall(self._last, time.time(), record, caller.principal, caller.client_version)
+        call.declares_pages = declares(caller.capabilities)
         self._calls[call.number] = call
         while len(self._calls) > self.max_calls:
             _, oldest = self._calls.popitem(last=False)

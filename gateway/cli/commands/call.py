@@ -33,7 +33,7 @@ from gateway.cli.pages import (
     callers,
     declaring,
     expected,
-    shaped_for,
+    shows_pages,
     tell_of_pages,
     tell_what_is_without_pages,
 )
@@ -44,6 +44,7 @@ from gateway.cli.terminal import remark, say, say_json
 from gateway.cli.token_report import cost_lines, costs_json, result_costs
 from gateway.config.schema import Settings
 from gateway.content.shaping import Shaped
+from gateway.content.shaping.shape_for_readers import shape_for_readers
 from gateway.core.apps import Audience
 from gateway.core.model.caller import Caller
 from gateway.core.model.effects import Kept
@@ -210,7 +211,15 @@ async def _called(
         audience = "app" if route is None else route.audience
         takes = frozenset(name for name in profiles if _takes_content(gateway, name, caller))
         shaped = {
-            name: await shaped_for(shaper, raw, profile, owner, app=app, audience=audience, takes_content=name in takes)
+            name: await shape_for_readers(
+                shaper,
+                raw,
+                profile,
+                owner,
+                shows_pages=shows_pages(profile, app),
+                audience=audience,
+                takes_content=name in takes,
+            )
             for name, profile in profiles.items()
         }
         return _Called(raw, shaped, audience, takes)

@@ -24,14 +24,14 @@ from gateway.cli.command_context import (
     the_profiles,
 )
 from gateway.cli.exit_codes import DONE
-from gateway.cli.pages import WithPages, callers, shaped_for, shows_pages, tell_of_pages, tell_what_is_without_pages
+from gateway.cli.pages import WithPages, callers, shows_pages, tell_of_pages, tell_what_is_without_pages
 from gateway.cli.print_result import Verbose, block_lines, grouped, heading
-from gateway.cli.readers import Readers
 from gateway.cli.terminal import remark, say, say_json
 from gateway.cli.token_report import ResultCost, cost_line, cost_lines, costs_json, result_costs
 from gateway.config.schema import Settings
 from gateway.content.shaping import Shaped
-from gateway.core.apps import Audience
+from gateway.content.shaping.shape_for_readers import shape_for_readers
+from gateway.core.apps import Audience, Readers
 from gateway.core.effect_words import effect_words, outcome_words
 from gateway.core.model.caller import Caller
 from gateway.core.model.effects import (
@@ -173,12 +173,12 @@ async def _shaped(
     async with open_shaper(settings) as shaper:
         owner = Caller().principal
         return {
-            name: await shaped_for(
+            name: await shape_for_readers(
                 shaper,
                 recorded.result,
                 profile,
                 owner,
-                app=app,
+                shows_pages=shows_pages(profile, app),
                 audience=audience,
                 takes_content=recorded.takes_content,
             )

@@ -34,7 +34,7 @@ from gateway.core.model.json_values import as_object
 from gateway.core.profiles.match_profile import find_profile
 from gateway.core.tools.instructions import Introductions
 from gateway.runtime import Gateway
-from gateway.serving.console.on_request import CONSOLE_PATH, ConsoleOnRequest
+from gateway.serving.console.on_request import CONSOLE_PATH
 from gateway.serving.control.status_report import Serving
 from gateway.serving.shared.relay_options import RelayOptions
 from gateway.system.loopback import is_loopback
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from gateway.serving.access import Access
     from gateway.serving.access.identified import Fault, Identified
     from gateway.serving.authorization.authorization_server import AuthorizationServer
+    from gateway.serving.console.console import Console
     from gateway.serving.mcp.early_stdio import EarlyStdio
     from gateway.serving.shared.attached_hosts import AttachedHosts
     from gateway.telemetry.audit.trail import AuditTrail
@@ -263,11 +264,11 @@ def _tell_where(settings: Settings, address: str) -> None:
             remark(line)
 
 
-def _console_address(settings: Settings, console: ConsoleOnRequest, address: str) -> str:
+def _console_address(settings: Settings, console: "Console", address: str) -> str:
     """Return the address of the console. On this machine it lets a browser in; elsewhere a token has to."""
     if settings.logging.format == "json" or not is_loopback(settings.http.bind):
         return f"{address}{CONSOLE_PATH}"
-    return f"{address}{CONSOLE_PATH}/enter?key={console.console.sessions.new_key()}"
+    return f"{address}{CONSOLE_PATH}/enter?key={console.sessions.new_key()}"
 
 
 def _tell_of_console(url: str) -> None:
@@ -321,8 +322,8 @@ async def serve_http_with(
         gateway.login_desk.serve_at(partial(_place, own.public_url, base))
         serving.transports[:0] = [f"{address}/mcp", f"{address}/sse"]
         _tell_where(settings, address)
-        if settings.console.enabled and serving.console is not None:
-            on_console(_console_address(settings, serving.console, address))
+        if console is not None:
+            on_console(_console_address(settings, console, address))
 
     def applied(changed: Settings) -> None:
         reached.applied(changed)
@@ -336,13 +337,11 @@ async def serve_http_with(
         if authorization is not None:
             authorization.narrow(as_object(written.get("people")))
 
-    start = replace(start, on_refused=refused)
-
     with anyio.CancelScope() as whole:
         async with (
             nullcontext() if authorization is None else aclosing(authorization),
             controlled_gateway(
-                start,
+                replace(start, on_refused=refused),
                 serving,
                 stop=whole.cancel,
                 on_applied=applied,
@@ -355,6 +354,7 @@ async def serve_http_with(
             router = gateway.router
             if gateway.audit is not None:
                 _record(gateway.audit, access, authorization)
+            console = await serving.console.console() if settings.console.enabled and serving.console else None
             app = http_app(
                 router,
                 settings.http,
@@ -366,7 +366,7 @@ async def serve_http_with(
                 public=[
                     *login_routes(gateway.login_desk, client_document(own.public_url) if own.public_url else None),
                     *([] if authorization is None else authorization.routes()),
-                    *_console_routes(settings, serving, access),
+                    *_console_routes(console, access),
                 ],
                 bases=Bases(own.root_path, settings.http.trusted_proxies),
                 public_url=own.public_url,
@@ -397,9 +397,9 @@ async def _serve_on(
         await serve_http(app, settings, on_bound=on_bound)
 
 
-def _console_routes(settings: Settings, serving: Serving, access: "Access") -> "list[BaseRoute]":
+def _console_routes(console: "Console | None", access: "Access") -> "list[BaseRoute]":
     """Return the routes of the console, if it is to be served. It is open to the tokens of admins."""
-    if not settings.console.enabled or serving.console is None:
+    if console is None:
         return []
     from gateway.serving.console.routes import console_mounts
 
@@ -407,7 +407,7 @@ def _console_routes(settings: Settings, serving: Serving, access: "Access") -> "
         # Without any tokens everybody is somebody, but not every page in a browser may see the console.
         return await access.identify(authorization) if access.needs_token else "missing"
 
-    return console_mounts(CONSOLE_PATH, serving.console.console, identify)
+    return console_mounts(CONSOLE_PATH, console, identify)
 
 
 def _origin(settings: Settings, port: int) -> str:

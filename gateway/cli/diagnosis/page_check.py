@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from gateway.cli.pages import DECLARED, page_words
+from gateway.cli.pages import page_words
 from gateway.core import apps
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import objects_in
@@ -118,7 +118,8 @@ async def check_pages(
     for declares in (True, False):
         names = [name for name, profile in showing.items() if _declares(profile) == declares]
         if names:
-            caller = Caller(revision=NEWEST_HANDSHAKE, profile=HOST_PROFILE, capabilities=DECLARED if declares else {})
+            able: Mapping[str, Any] = apps.DECLARED if declares else {}
+            caller = Caller(revision=NEWEST_HANDSHAKE, profile=HOST_PROFILE, capabilities=able)
             await _read_all(router, server, caller, names, found, is_wanted)
     losing = tuple(name for name, profile in showing.items() if profile.apps.data == "text")
     return [

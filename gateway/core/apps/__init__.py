@@ -5,9 +5,12 @@ https://developers.openai.com/apps-sdk/reference (the keys of its predecessor, w
 """
 
 from gateway.core.apps.page import PAGE_TYPE, PageFacts, page_facts
+from gateway.core.apps.readers import Readers
 from gateway.core.apps.results import AS_IT_CAME, TAKEN_BY_THE_MODEL, AppResult, Mirrored, for_app, mirrored
 from gateway.core.apps.tools import (
+    DECLARED,
     Audience,
+    assumed_to_show,
     audience,
     for_apps,
     for_host,
@@ -31,6 +34,7 @@ from gateway.core.apps.uris import (
 
 __all__ = [
     "AS_IT_CAME",
+    "DECLARED",
     "PAGE_TYPE",
     "SCHEME",
     "TAKEN_BY_THE_MODEL",
@@ -38,7 +42,9 @@ __all__ = [
     "Audience",
     "Mirrored",
     "PageFacts",
+    "Readers",
     "address_in_list",
+    "assumed_to_show",
     "audience",
     "for_app",
     "for_apps",

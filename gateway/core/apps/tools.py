@@ -3,9 +3,13 @@
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias, cast
 
-from gateway.core.model.apps_extension import declares
+from gateway.core.apps.page import PAGE_TYPE
+from gateway.core.model.apps_extension import EXTENSION, declares
 from gateway.core.model.json_values import as_object, is_list
 from gateway.core.profiles.profile import Profile
+
+DECLARED: Mapping[str, Any] = {"extensions": {EXTENSION: {"mimeTypes": [PAGE_TYPE]}}}
+"""The capabilities of a host that declares that it shows pages."""
 
 RESOURCE_URI = "ui/resourceUri"
 """The key for the page before the extension was stable; its SDK still writes it, and some hosts read only this one."""
@@ -24,6 +28,11 @@ Audience: TypeAlias = Literal["model", "both", "app"]
 def shows_apps(capabilities: Mapping[str, Any], rule: Literal["declared", "always", "never"]) -> bool:
     """Whether a host is assumed to show pages; `rule` is its profile's `apps.host`."""
     return declares(capabilities) if rule == "declared" else rule == "always"
+
+
+def assumed_to_show(profile: Profile) -> bool:
+    """Whether a host of this profile is assumed to show pages, by what is known of such hosts, before it connects."""
+    return shows_apps(DECLARED if profile.apps.declares is True else {}, profile.apps.host)
 
 
 def for_host(profile: Profile, *, shows_apps: bool) -> Profile:

@@ -102,6 +102,16 @@ class CallFile:
         """Close the file."""
         self._close()
 
+    @classmethod
+    def restored(cls, path: Path, bounds: Bounds) -> "tuple[CallFile, list[PastCall]]":
+        """Open the file, and return it with all its calls, the oldest first. Blocks. Raises ConfigError."""
+        file = cls(path, bounds)
+        try:
+            return file, list(file.calls())
+        except BaseException:
+            file.close()
+            raise
+
     def calls(self) -> Iterator[PastCall]:
         """Yield all calls, the oldest first. Lines that cannot be read are left out."""
         query = (
@@ -184,6 +194,7 @@ def _line(call: PastCall) -> dict[str, Any]:
         "revision": record.revision,
         "principal": call.principal,
         "client_version": call.client_version,
+        "declares_pages": call.declares_pages,
         "notes": [note.model_dump(exclude_none=True) for note in record.notes],
     }
 
@@ -194,7 +205,10 @@ def _restored(number: int, began: float, line: dict[str, Any]) -> PastCall:
     for name in _KEPT:
         setattr(record, name, line[name])
     record.notes = [Note.model_construct(**note) for note in line["notes"]]
-    return PastCall(number, began, record, line["principal"], line["client_version"], is_running=False)
+    call = PastCall(number, began, record, line["principal"], line["client_version"], is_running=False)
+    declares = line.get("declares_pages")  # absent in lines of earlier versions
+    call.declares_pages = declares if isinstance(declares, bool) else None
+    return call
 
 
 def _opened(path: Path, stack: ExitStack) -> tuple[sqlite3.Connection, sqlite3.Connection]:

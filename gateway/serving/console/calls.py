@@ -15,7 +15,7 @@ from gateway.hosts.simulators.hosts import SIMULATORS
 from gateway.serving.console.call_arguments import given_arguments, secrets_of, tool_of
 from gateway.serving.console.call_test import MOST, test_of_call
 from gateway.serving.console.console import Console
-from gateway.serving.console.host_views import viewed_hosts
+from gateway.serving.console.host_views import ViewedCall, viewed_hosts
 from gateway.serving.console.offers import address, offered_name
 from gateway.serving.console.parts import characters, envelope_parts, json_part
 from gateway.serving.console.views import View, number_in
@@ -23,6 +23,7 @@ from gateway.telemetry.call_history import CallHistory, PastCall
 
 PAGE = 100
 _LONGEST = 500
+_AS_IT_CAME = (apps.AS_IT_CAME.kind, apps.AS_IT_CAME.text)
 
 
 class CallFilter(NamedTuple):
@@ -143,11 +144,23 @@ def _again(console: Console, call: PastCall) -> str | None:
     return None if name is None else address(name)
 
 
+def viewed_call(console: Console, call: PastCall) -> ViewedCall:
+    """Return a call as hosts are to view it. Raises InvalidRequest if its result is not kept."""
+    if (result := call.result) is None:
+        raise InvalidRequest("the result of this call is not kept", remedy="[console] max_bytes keeps more")
+    tool = tool_of(console.gateway, console.operator(None), call)
+    is_of_page = any((note.kind, note.text) == _AS_IT_CAME for note in call.record.notes)
+    return ViewedCall(result, tool, is_of_page, call.record.profile, call.declares_pages)
+
+
 def page_uri(console: Console, call: PastCall) -> str | None:
     """Return the URI of the page that a call's result is shown with, as its upstream knows it; None without any."""
     if call.result is None or not call.record.upstream_tool:
         return None
-    found = (*apps.pages(tool_of(console.gateway, console.operator(None), call)), *apps.pages(call.result))
+    tool = tool_of(console.gateway, console.operator(None), call)
+    if not apps.for_the_model(tool):  # its result is for a page that is open already
+        return None
+    found = (*apps.pages(tool), *apps.pages(call.result))
     return next((uri for uri in found if uri.startswith(apps.SCHEME)), None)
 
 
@@ -179,12 +192,7 @@ async def _call(console: Console, request: Request) -> Mapping[str, Any]:
 
 async def _seen(console: Console, request: Request) -> Mapping[str, Any]:
     call = console.call(request.path_params["number"])
-    if call.result is None:
-        raise InvalidRequest("the result of this call is not kept", remedy="[console] max_bytes keeps more")
-    settings = console.gateway.settings
-    return await console.views.view(
-        call.result, tool_of(console.gateway, console.operator(None), call), request.path_params["host"], settings
-    )
+    return await console.views.view(viewed_call(console, call), request.path_params["host"], console.gateway.settings)
 
 
 VIEWS = (

@@ -4,8 +4,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
+from anyio import to_thread
 from anyio.abc import TaskGroup
 
+from gateway.core.apps import assumed_to_show
 from gateway.core.model.caller import Caller
 from gateway.errors import InvalidRequest
 from gateway.routing.check_arguments import ArgumentChecks
@@ -40,8 +42,17 @@ class Console:
     pages: DrawnPages = field(default_factory=DrawnPages)
 
     def operator(self, profile: str | None) -> Caller:
-        """Return whoever operates the gateway, as a host with this profile, for what is tried in the console."""
-        return operator(profile, self.operation.principal)
+        """Return whoever operates the gateway, as a host with this profile, for what is tried in the console.
+
+        Raises:
+            ProfileError: there is no such profile.
+        """
+        principal = self.operation.principal
+        if not profile:
+            return operator(None, principal)
+        played = operator(profile, principal, declares_pages=False)
+        declares = assumed_to_show(self.gateway.router.profile_of(played))
+        return operator(profile, principal, declares_pages=declares)
 
     def call(self, number: int) -> PastCall:
         """Return a call of the history. Raises InvalidRequest if it is not kept, or no longer."""
@@ -53,7 +64,7 @@ class Console:
         return call
 
 
-def open_console(
+async def open_console(
     gateway: ShownGateway, report: Report, tasks: TaskGroup, operation: Operation | None = None
 ) -> Console:
     """Return the console of a gateway, whose calls are kept from now on if they were not before.
@@ -65,7 +76,7 @@ def open_console(
     if history is None:
         history = CallHistory(settings.max_calls, settings.max_bytes)
         if settings.calls is not None:
-            tasks.start_soon(_keeper(history, settings.calls, gateway, operation).run)
+            tasks.start_soon((await _keeper(history, settings.calls, gateway, operation)).run)
         telemetry.history = history
     shelf = MediaShelf()
     views = HostViews(gateway.preview(), shelf, anyio.CapacityLimiter(_SIMULATIONS), gateway.settings.limits.blocks)
@@ -73,11 +84,14 @@ def open_console(
     return Console(gateway, report, ConsoleSessions(), history, shelf, views, tries, ArgumentChecks(), operation)
 
 
-def _keeper(history: CallHistory, path: Path, gateway: ShownGateway, operation: Operation) -> CallKeeper:
+async def _keeper(history: CallHistory, path: Path, gateway: ShownGateway, operation: Operation) -> CallKeeper:
     settings, caller = gateway.settings.console, operator(None, operation.principal)
 
     def taken(call: PastCall) -> EndedCall:
         return EndedCall(call, given_arguments(gateway, caller, call), call.result)
 
     bounds = Bounds(settings.max_calls, settings.max_bytes, settings.max_age)
-    return CallKeeper(history, CallFile(path, bounds), taken)
+    # In a thread: thousands of calls take most of a second, in which hosts would wait.
+    file, earlier = await to_thread.run_sync(CallFile.restored, path, bounds)
+    history.restore(earlier)
+    return CallKeeper(history, file, taken)

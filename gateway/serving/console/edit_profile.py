@@ -19,8 +19,7 @@ from gateway.core.profiles.match_profile import find_profile
 from gateway.core.profiles.profile import Fact, Profile, ProfileSource
 from gateway.errors import ConfigError, InvalidRequest, ProfileError
 from gateway.hosts.simulators.hosts import SIMULATORS
-from gateway.serving.console.call_arguments import tool_of
-from gateway.serving.console.calls import call_row
+from gateway.serving.console.calls import call_row, viewed_call
 from gateway.serving.console.console import Console
 from gateway.serving.console.form_fields import read_fields
 from gateway.serving.console.profile_fields import changed_values, profile_fields
@@ -167,16 +166,9 @@ async def _effect(console: Console, request: Request) -> Mapping[str, Any]:
     if number:
         if not (number.isascii() and number.isdecimal() and len(number) < 16):
             raise InvalidRequest("there is no such call")
-        call = console.call(int(number))
-        if call.result is None:
-            raise InvalidRequest("the result of this call is not kept any more", remedy="choose another one")
+        call = viewed_call(console, console.call(int(number)))
         host = simulated_host(edited.profile)
-        seen = await console.views.view_profile(
-            call.result,
-            tool_of(console.gateway, console.operator(None), call),
-            edited.profile,
-            host or edited.profile.name,
-        )
+        seen = await console.views.view_profile(call, edited.profile, host or edited.profile.name)
     return {"of": request.path_params["name"], **_to_write(edited), "seen": seen}
 
 

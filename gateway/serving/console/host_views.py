@@ -11,7 +11,9 @@ from anyio import to_process
 from gateway.config.builtin_profiles import load_profiles, token_formulas
 from gateway.config.schema import Settings
 from gateway.content.shaping import Shaped, Shaper
+from gateway.content.shaping.shape_for_readers import shape_for_readers
 from gateway.content.shaping.shaper import lift_within
+from gateway.core import apps
 from gateway.core.effect_words import effect_words, outcome_words
 from gateway.core.model.caller import Caller
 from gateway.core.model.envelope import Envelope
@@ -57,6 +59,31 @@ def _by_title(host: ViewedHost) -> str:
     return host.title.casefold()
 
 
+class ViewedCall(NamedTuple):
+    """A tool's own result, to be viewed; the tool as its upstream lists it, None if it does not.
+
+    `is_of_page`: a page made the call. `caller` is the profile of the host that made it, None if there was none, and
+    `declares_pages` whether that host declared that it shows pages, None if that is not known.
+    """
+
+    result: Mapping[str, Any]
+    tool: Mapping[str, Any] | None
+    is_of_page: bool = False
+    caller: str | None = None
+    declares_pages: bool | None = None
+
+    def shows_pages(self, profile: Profile, name: str) -> bool:
+        """Whether the host `name` shows pages: the caller as it declared, others as is known of them."""
+        if name != self.caller or self.declares_pages is None:
+            return apps.assumed_to_show(profile)
+        return apps.shows_apps(apps.DECLARED if self.declares_pages else {}, profile.apps.host)
+
+    @property
+    def audience(self) -> apps.Audience:
+        """The reader of the result on a host that shows pages."""
+        return "app" if self.is_of_page else apps.audience(self.tool)
+
+
 @dataclass(frozen=True)
 class HostViews:
     """Views of results. `shaper` shapes them beside the gateway's own work, with a store that nothing else uses."""
@@ -67,9 +94,7 @@ class HostViews:
     most_blocks: int
     """Blocks of a result that the shaper takes, too."""
 
-    async def view(
-        self, result: Mapping[str, Any], tool: Mapping[str, Any] | None, name: str, settings: Settings
-    ) -> dict[str, Any]:
+    async def view(self, call: ViewedCall, name: str, settings: Settings) -> dict[str, Any]:
         """Return what the model of the host `name` gets of a tool's own result.
 
         `title`, `profile`; `tokens`: what it costs the host's models, by formula, as `given` and as `sent`; `through`
@@ -78,21 +103,36 @@ class HostViews:
         `text_tokens` (estimated); `effects` and `notes` in words: what was done to the result, and what was changed;
         `changed`: the images that were, each `before` and `after`, if as many arrive as there were.
 
+        `readers`: `model` and `page`, in lines what each reads, if the host shows a page with it (MCP Apps), or else
+        null. `unseen` says why no model sees it, if only pages call the tool: then `through` and `direct` are null.
+
         Raises:
             InvalidRequest: there is no such host.
         """
-        return await self.view_profile(result, tool, _profile_of(name, settings), name)
+        return await self.view_profile(call, _profile_of(name, settings), name)
 
-    async def view_profile(
-        self, result: Mapping[str, Any], tool: Mapping[str, Any] | None, profile: Profile, name: str
-    ) -> dict[str, Any]:
+    async def view_profile(self, call: ViewedCall, profile: Profile, name: str) -> dict[str, Any]:
         """Return the same with this profile, for the model of the simulated host `name`, or as it is sent."""
-        shaped = await self.shaper.shape(result, profile, owner=Caller().principal)
+        shows, (result, tool, *_) = call.shows_pages(profile, name), call
         about = {
             "host": name,
-            "title": profile.title or name,
+            "title": SIMULATORS[name].title if name in SIMULATORS else profile.title or name,
             "profile": profile.name,
             "is_simulated": name in SIMULATORS,
+            "shows_pages": shows,
+            "readers": None,
+            "unseen": None,
+        }
+        if unseen := _unseen(call, shows=shows):
+            nothing: dict[str, Any] = dict.fromkeys(("effects", "notes", "tokens", "changed"), ())
+            return {**about, **nothing, "unseen": unseen, "direct": None, "through": None}
+        shaped = await shape_for_readers(
+            self.shaper, result, profile, Caller().principal, shows_pages=shows, audience=call.audience
+        )
+        has_page = shows and call.audience == "both"
+        about = {
+            **about,
+            "readers": _readers(shaped, profile) if has_page else None,
             "effects": [
                 {"what": effect_words(effect), "outcome": outcome_words(shaped.outcomes.get(effect.key))}
                 for effect in shaped.effects
@@ -102,8 +142,8 @@ class HostViews:
         }
         if name not in SIMULATORS:
             return self._compared(result, {**about, "direct": None, "through": self._as_sent(shaped)})
-        # As the gateway offers it: a tool loses its output schema along with the structured content.
-        offered = tool if profile.structured.send == "always" else None
+        # As the gateway offers it: a tool loses its output schema along with the structured content, unless for a page.
+        offered = tool if profile.structured.send == "always" or has_page else None
         seen = partial(_sides, result, shaped.result, tool, offered, name)
         try:
             with anyio.fail_after(_SECONDS):
@@ -113,9 +153,8 @@ class HostViews:
             problem = f"this took longer than {_SECONDS:.0f} s, so only what is sent is shown"
             through = {**self._as_sent(shaped), "problems": [problem]}
             return self._compared(result, {**about, "direct": None, "through": through})
-        title = SIMULATORS[name].title
         sides = {"direct": self._as_seen(unchanged), "through": self._as_seen(shown)}
-        return self._compared(result, {**about, "title": title, **sides})
+        return self._compared(result, {**about, **sides})
 
     def _compared(self, result: Mapping[str, Any], view: dict[str, Any]) -> dict[str, Any]:
         """Add the images that were changed on their way through the gateway."""
@@ -149,6 +188,19 @@ class HostViews:
             "is_flagged": envelope.is_error,
             **_amounts(parts),
         }
+
+
+def _unseen(call: ViewedCall, *, shows: bool) -> str | None:
+    """Say why no model of a host sees the result of a call; None if one does."""
+    if shows:
+        return "only its page gets this: no model sees it" if call.audience == "app" else None
+    is_offered = apps.for_the_model(call.tool) and not (call.is_of_page and call.tool is None)
+    return None if is_offered else "not offered here: only pages call this tool, and this host shows none"
+
+
+def _readers(shaped: Shaped, profile: Profile) -> dict[str, list[str]]:
+    readers = apps.Readers(lift(shaped.result), profile, "both")
+    return {"model": list(readers.model_lines()), "page": list(readers.page_lines())}
 
 
 def _drawable(parts: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

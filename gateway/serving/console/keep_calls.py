@@ -27,7 +27,6 @@ class CallKeeper:
         self._waiting: list[PastCall] = []
         self._ended = anyio.Event()
         self._is_failing = False
-        history.restore(file.calls())
         self._stop = history.listen(self._note)
 
     def _note(self, call: PastCall) -> None:

@@ -11,7 +11,7 @@ from gateway.config.builtin_profiles import load_profiles
 from gateway.core.model.json_values import as_object, objects_in
 from gateway.core.model.wire import WireObject
 from gateway.core.tools.arguments import Parameter
-from gateway.core.tools.catalogue import OWN
+from gateway.core.tools.catalogue import OWN, Catalogue, Route
 from gateway.errors import InvalidRequest, UnknownPrompt, UnknownTool
 from gateway.serving.console.console import Console
 from gateway.serving.console.parts import json_part
@@ -68,7 +68,8 @@ def list_tools(console: Console, profile: str | None, text: str, page: int) -> d
     page = min(max(1, page), pages)
     groups: dict[str, list[dict[str, Any]]] = {}
     for tool in fitting[(page - 1) * PAGE : page * PAGE]:
-        groups.setdefault(catalogue.routes[tool["name"]].upstream, []).append(_row(tool))
+        route = catalogue.routes[tool["name"]]
+        groups.setdefault(route.upstream, []).append(_row(tool, route))
     return {
         "groups": [{"upstream": name, "is_own": name == OWN, "tools": tools} for name, tools in groups.items()],
         "count": len(fitting),
@@ -83,13 +84,13 @@ def _fits(item: WireObject, wanted: str) -> bool:
     return not wanted or any(isinstance(one, str) and wanted in one.casefold() for one in told)
 
 
-def _row(tool: WireObject) -> dict[str, Any]:
+def _row(tool: WireObject, route: Route) -> dict[str, Any]:
     return {
         "name": tool["name"],
         "path": address(tool["name"]),
         "title": _title(tool),
         "description": _short(tool.get("description")),
-        "hints": _hints(tool),
+        "hints": [*_page_hints(route), *_hints(tool)],
     }
 
 
@@ -114,16 +115,38 @@ def _hints(tool: WireObject) -> list[dict[str, str]]:
     return [{"words": words, "tone": tone} for key, value, words, tone in _HINTS if said.get(key) is value]
 
 
+def _page_hints(route: Route) -> list[dict[str, str]]:
+    if route.audience == "app":
+        return [{"words": "only for pages", "tone": "poor"}]
+    return [{"words": "has a page", "tone": "kept"}] if route.shows_page else []
+
+
 def tool_of(console: Console, name: str, profile: str | None) -> WireObject:
     """Return a tool as it is offered. Raises UnknownTool."""
     catalogue = console.gateway.router.catalogue(console.operator(profile))
-    found = next((tool for tool in catalogue.tools if tool["name"] == name), None)
-    if found is None:
+    listed = _listed_name(catalogue, name)
+    found = next((tool for tool in catalogue.tools if tool["name"] == listed), None)
+    if found is not None:
+        return found
+    known = console.gateway.router.catalogue(console.operator(None)).routes.get(name)
+    if known is not None and known.only_app:
         raise UnknownTool(
-            "this tool is not offered, or not now",
-            remedy="its server may have ended, or another profile may name it so",
+            "only pages call this tool, and a host of this profile shows none",
+            remedy="choose the default, or the profile of a host that shows pages",
         )
-    return found
+    raise UnknownTool(
+        "this tool is not offered, or not now",
+        remedy="its server may have ended, or another profile may name it so",
+    )
+
+
+def _listed_name(catalogue: Catalogue, name: str) -> str:
+    """Return the name by which a tool is listed: for some hosts, those for pages have the name that pages know."""
+    route = catalogue.routes.get(name)
+    if route is None or not route.only_app or route.tool not in catalogue.listed_for_pages:
+        return name
+    own = catalogue.routes[route.tool]
+    return route.tool if own.upstream == route.upstream else name
 
 
 def offered_name(console: Console, upstream: str, tool: str) -> str | None:
@@ -142,7 +165,7 @@ def show_tool(console: Console, name: str, profile: str | None, value: Any = ABS
     route = console.gateway.router.catalogue(console.operator(profile)).routes[name]
     output = tool.get("outputSchema")
     return {
-        **_row(tool),
+        **_row(tool, route),
         "description": tool.get("description") or "",
         "upstream": route.upstream,
         "upstream_tool": route.tool,

@@ -4,7 +4,7 @@ from functools import partial
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
@@ -26,7 +26,7 @@ from gateway.serving.console.found_servers import VIEWS as FOUND_VIEWS
 from gateway.serving.console.home import VIEWS as HOME_VIEWS
 from gateway.serving.console.hosts import PROFILE_VIEWS
 from gateway.serving.console.hosts import VIEWS as HOST_VIEWS
-from gateway.serving.console.responses import as_json, page
+from gateway.serving.console.responses import PAGE_HEADERS, as_json, page
 from gateway.serving.console.servers import VIEWS as SERVER_VIEWS
 from gateway.serving.console.stored import VIEWS as STORE_VIEWS
 from gateway.serving.console.stored import store_routes
@@ -55,7 +55,7 @@ VIEWS = (
 def console_mounts(path: str, console: Console, identify: Identify | None = None) -> list[BaseRoute]:
     """Return the console at a path of one segment, with the pages of apps beside it, at `/console-pages`."""
     pages = Starlette(routes=page_routes(console), exception_handlers={404: _missing})
-    return [Mount(PAGES_PATH, pages), Mount(path, console_app(console, identify))]
+    return [Route(path, _with_slash), Mount(PAGES_PATH, pages), Mount(path, console_app(console, identify))]
 
 
 def console_app(console: Console, identify: Identify | None = None) -> ASGIApp:
@@ -74,6 +74,14 @@ def console_app(console: Console, identify: Identify | None = None) -> ASGIApp:
     ]
     app = Starlette(routes=routes, exception_handlers={404: _missing})
     return Admission(app, console.sessions, identify)
+
+
+async def _with_slash(request: Request) -> Response:
+    """Lead from `/console` to `/console/`, below whatever a reverse proxy has put in front of it."""
+    # Relative (RFC 3986, 5.2), so neither the Host header nor a removed path prefix can lead elsewhere.
+    query = request.scope["query_string"].decode("latin-1")
+    place = request.scope["path"].rpartition("/")[2]
+    return RedirectResponse(f"{place}/{'?' if query else ''}{query}", 307, dict(PAGE_HEADERS))
 
 
 async def _result(console: Console, request: Request) -> Response:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio
 from anyio.abc import TaskGroup
 
-from gateway.core.apps import PAGE_TYPE
-from gateway.core.model.apps_extension import EXTENSION
+from gateway.core.apps import DECLARED
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_size import size_of
 from gateway.core.model.revisions import NEWEST_HANDSHAKE
@@ -41,14 +40,14 @@ State = Literal["running", "done", "failed", "cancelled"]
 logger = logging.getLogger(__name__)
 
 
-def operator(profile: str | None, principal: str) -> Caller:
+def operator(profile: str | None, principal: str, *, declares_pages: bool = True) -> Caller:
     """Return the operator at the console as a host, which can be asked questions. Sessions of upstreams are kept.
 
-    It shows pages, unless another host is played: then only if its profile says so.
+    `declares_pages`: whether it declares that it shows pages, as the console does; a host that is played may not.
     """
     able: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}}
-    if not profile:
-        able["extensions"] = {EXTENSION: {"mimeTypes": [PAGE_TYPE]}}
+    if declares_pages:
+        able |= DECLARED
     return Caller(
         revision=NEWEST_HANDSHAKE,
         client_name=CLIENT,

@@ -80,7 +80,7 @@ async def shown(upstreams: dict[str, Any], identify: Identify | None = None, **s
         settings = Settings.model_validate({"upstreams": upstreams, **sections})
         gateway = await stack.enter_async_context(run_gateway(settings))
         tasks = await stack.enter_async_context(background_tasks())
-        console = open_console(gateway, nothing_to_report, tasks)
+        console = await open_console(gateway, nothing_to_report, tasks)
         app = Starlette(routes=console_mounts("/console", console, identify))
         transport = httpx2.ASGITransport(app)
         browser = await stack.enter_async_context(httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1"))

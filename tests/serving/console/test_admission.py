@@ -1,10 +1,14 @@
 """Who may see the console."""
 
 import anyio
+import httpx2
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from gateway.serving.access.identified import Fault, Identified
 from gateway.serving.console.admission import COOKIE, FORM_TOKEN
+from gateway.serving.console.routes import console_mounts
 from gateway.serving.console.sessions import ConsoleSessions, form_token
 from tests.serving.console.conftest import Shown, shown
 
@@ -153,3 +157,18 @@ def test_there_are_not_any_number_of_keys_and_sessions() -> None:
         sessions.open()
     assert sessions.redeem(first) is None
     assert sessions.authorization_of(opened) is None
+
+
+@pytest.mark.parametrize("front", ["", "/base/path"])
+async def test_the_address_without_its_slash_leads_to_the_one_with_it(front: str) -> None:
+    async with shown({}) as one:
+        app = Starlette(routes=[Mount(front, routes=console_mounts("/console-a_-B", one.console))])
+        app.router.redirect_slashes = False  # as the gateway's HTTP app has it
+        transport = httpx2.ASGITransport(app)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as browser:
+            answer = await browser.get(f"{front}/console-a_-B?a=1&b=%2F%2Felsewhere", headers={"Host": "elsewhere"})
+            assert answer.status_code == 307
+            assert answer.headers["location"] == "console-a_-B/?a=1&b=%2F%2Felsewhere"  # wherever a proxy has put it
+            to = answer.url.join(answer.headers["location"])
+            assert to.path == f"{front}/console-a_-B/"
+            assert (await browser.get(to)).status_code == 401  # which is there, and asks who it is

@@ -3,10 +3,11 @@
 import sqlite3
 import stat
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from gateway.config.schema import Settings
@@ -173,7 +174,24 @@ async def test_a_file_that_cannot_be_used_is_told_whenever_the_console_is_opened
     async with run_gateway(settings) as gateway, background_tasks() as tasks:
         for _ in range(2):
             with pytest.raises(ConfigError, match="another program's"):
-                open_console(gateway, nothing_to_report, tasks)
+                await open_console(gateway, nothing_to_report, tasks)
+
+
+async def test_the_gateway_goes_on_while_past_calls_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "calls"
+    file = CallFile(path, Bounds(1_000, 1_000_000, 1e10))
+    file.write([ended(1, began=1_000.0)])
+    file.close()
+    settings = Settings.model_validate({"upstreams": {}, "console": {"calls": str(path)}})
+    async with run_gateway(settings) as gateway, background_tasks() as tasks, anyio.create_task_group() as group:
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")  # the old call cannot be removed before this ends
+            group.start_soon(open_console, gateway, nothing_to_report, tasks)
+            with anyio.fail_after(2):  # less than SQLite waits before it gives up
+                for _ in range(20):
+                    await anyio.sleep(0.01)
+            assert gateway.router.telemetry.history is None
+            other.execute("COMMIT")
 
 
 async def test_what_the_file_drops_is_forgotten_in_the_list(

@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gateway.core.apps import TAKEN_BY_THE_MODEL, Audience
+from gateway.core.apps.results import TAKEN_BY_THE_MODEL
+from gateway.core.apps.tools import Audience
 from gateway.core.model.blocks import Block, ResourceBlock, TextBlock
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.json_size import compact_json, wire_chars
