@@ -115,14 +115,14 @@ class CallFile:
     def calls(self) -> Iterator[PastCall]:
         """Yield all calls, the oldest first. Lines that cannot be read are left out."""
         query = (
-            "SELECT number, began, line, EXISTS (SELECT 1 FROM bodies WHERE bodies.number = calls.number)"
+            "SELECT number, began, CAST(line AS BLOB), EXISTS (SELECT 1 FROM bodies WHERE bodies.number = calls.number)"
             " FROM calls ORDER BY number"
         )
         for number, began, line, is_whole in self._reading.execute(query):
             try:
                 call = _restored(number, began, json.loads(line))
             except (ValueError, KeyError, TypeError) as error:
-                logger.warning("call %d in the file of calls cannot be read: %r", number, error)
+                logger.warning("call %d in the file of calls cannot be read: %s", number, type(error).__name__)
                 continue
             call.is_whole = bool(is_whole)
             call.read = partial(self.read, number) if is_whole else None
@@ -232,9 +232,10 @@ def _connect(path: Path) -> sqlite3.Connection:
     # Created here, so that nobody else can read it at any time; SQLite gives its other files the same mode.
     if not path.exists():
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    path.chmod(0o600)
     connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False)
     try:
+        _refuse_others(connection)
+        path.chmod(0o600)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
@@ -246,13 +247,18 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _prepare(connection: sqlite3.Connection) -> None:
+def _refuse_others(connection: sqlite3.Connection) -> None:
+    """Raise sqlite3.DatabaseError if the file is not of calls, before anything in it is changed."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > _VERSION:
         raise sqlite3.DatabaseError(f"it was written by a newer version of the gateway (schema {version})")
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if version == 0 and tables:
         raise sqlite3.DatabaseError("it is another program's database")
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version == 0:
         with connection:
             for statement in _SCHEMA.split(";"):

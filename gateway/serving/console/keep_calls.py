@@ -1,7 +1,6 @@
 """Write calls as they end to the file that keeps them (`call_file`), beside everything else that the gateway does."""
 
 import logging
-import sqlite3
 from collections.abc import Callable
 
 import anyio
@@ -52,7 +51,7 @@ class CallKeeper:
         waiting, self._waiting = self._waiting, []
         try:
             removed = await to_thread.run_sync(lambda: self._file.write([self._taken(call) for call in waiting]))
-        except (sqlite3.Error, ValueError) as error:
+        except Exception as error:  # whatever it is, hosts are served on
             if not self._is_failing:
                 logger.error("past calls cannot be written to their file: %s", error)
             self._is_failing = True

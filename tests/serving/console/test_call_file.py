@@ -138,13 +138,13 @@ def test_a_file_that_is_not_one_of_ours_is_refused_and_left_alone(
 ) -> None:
     path = tmp_path / "calls"
     make(path)
-    before = path.read_bytes() if path.is_file() else None
+    before = (path.read_bytes(), path.stat().st_mode) if path.is_file() else None
     with pytest.raises(ConfigError, match=words) as told:
         CallFile(path, WIDE)
     assert told.value.where == "console.calls"
     assert "move the file away" in str(told.value.remedy)
     if before is not None:
-        assert path.read_bytes()[:16] == before[:16]
+        assert (path.read_bytes(), path.stat().st_mode) == before
 
 
 def test_two_gateways_cannot_keep_their_calls_in_one_file(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_damaged_line_costs_that_call_alone(tmp_path: Path) -> None:
     file.write([ended(1), ended(2), ended(3)])
     file.close()
     with sqlite3.connect(tmp_path / "calls") as connection:
-        connection.execute("UPDATE calls SET line = '{}' WHERE number = 1")
+        connection.execute("UPDATE calls SET line = CAST(x'22ff22' AS TEXT) WHERE number = 1")
         connection.execute("UPDATE bodies SET body = '{' WHERE number = 2")
     again = CallFile(tmp_path / "calls", WIDE)
     assert [call.number for call in again.calls()] == [2, 3]
