@@ -17,13 +17,13 @@ FORMULAS = token_formulas()
 HOST = builtin_profiles()["claude-code"]
 
 
-def png(width: int, height: int) -> str:
+def png(width: int, height: int, more: int = 0) -> str:
     start = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + width.to_bytes(4, "big") + height.to_bytes(4, "big")
-    return b64encode(start + b"\0\0\0\0IEND\xaeB`\x82").decode()
+    return b64encode(start + bytes(more) + b"\0\0\0\0IEND\xaeB`\x82").decode()
 
 
-def image(width: int, height: int) -> dict[str, str]:
-    return {"type": "image", "data": png(width, height), "mimeType": "image/png"}
+def image(width: int, height: int, *, bytes_more: int = 0) -> dict[str, str]:
+    return {"type": "image", "data": png(width, height, bytes_more), "mimeType": "image/png"}
 
 
 def text(words: str) -> dict[str, str]:
@@ -149,3 +149,25 @@ def test_media_of_unknown_cost_are_left_as_they_are() -> None:
 def test_extreme_sizes_and_budgets_settle(most: int, size: tuple[int, int]) -> None:
     result, _ = shaped([text("word " * 1_000), image(*size)], most)
     assert result["content"]
+
+
+@pytest.mark.parametrize("dense", ["\N{GRINNING FACE}" * 3_000, "8273 4417, " * 1_000])
+def test_text_whose_head_is_denser_than_its_rest_is_cut_to_the_budget_too(dense: str) -> None:
+    result, _ = shaped([text(dense + "lorem ipsum dolor " * 2_000)], 2_000)
+    assert 1_000 < cost(result) <= 2_000
+
+
+def test_an_image_keeps_to_the_characters_that_it_was_fitted_to() -> None:
+    host = HOST.model_copy(update={"limits": HOST.limits.model_copy(update={"result_chars": 100_000})})
+    envelope = lift({"content": [image(1_900, 1_000, bytes_more=300_000)]})
+    budget, outcomes = TokenBudget(1_000, [FORMULAS["claude"]]), dict[str, Outcome]()
+    asked: list[FitImage] = []
+    while wanted := (decisions := decide(envelope, host, outcomes, (), budget)).wanted:
+        asked += [effect for effect in wanted.values() if isinstance(effect, FitImage)]
+        outcomes |= {key: performed(effect, fails=False) for key, effect in wanted.items()}
+    assert [effect.key.partition(":")[0] for effect in asked] == ["refit", "tokens"]
+    first, second = (effect.target.max_bytes for effect in asked)
+    assert first is not None
+    assert second is not None
+    assert second <= first
+    assert not decisions.wanted
