@@ -171,3 +171,19 @@ def test_an_image_keeps_to_the_characters_that_it_was_fitted_to() -> None:
     assert second is not None
     assert second <= first
     assert not decisions.wanted
+
+
+def test_many_short_texts_are_cut_as_one_and_an_image_after_them_keeps_its_place() -> None:
+    content = [text("hello world, this is a text.")] * 3_000 + [image(1_900, 1_000)]
+    budget, envelope = TokenBudget(2_000, [FORMULAS["claude"]]), lift({"content": content})
+    assert len([key for key in decide(envelope, HOST, {}, (), budget).wanted if key.startswith("text:")]) == 1
+    result, _ = shaped(content, 2_000)
+    assert 1_500 < cost(result) <= 2_000
+    assert [block["type"] for block in result["content"]] == ["text", "text", "image"]
+    assert result["content"][0]["text"].count("left out") == 1
+    assert result["content"][1]["text"].startswith("[image ")
+
+
+def test_a_text_is_never_replaced_by_a_longer_one() -> None:
+    content = [text("\N{GRINNING FACE}" * 100)]
+    assert shaped(content, 20)[0]["content"] == content
