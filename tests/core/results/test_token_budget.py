@@ -135,6 +135,7 @@ def test_an_image_that_cannot_be_scaled_is_named() -> None:
     result, decisions = shaped([image(1_900, 1_000)], 1_000, fails=True)
     assert sizes(result) == []
     assert any(note.kind == "failed" for note in decisions.notes)
+    assert 'open it with gateway_view, handle "img_7h3k2m9q4w8x"' in result["content"][0]["text"]  # it is intact
 
 
 def test_media_of_unknown_cost_are_left_as_they_are() -> None:
