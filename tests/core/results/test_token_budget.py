@@ -188,3 +188,19 @@ def test_many_short_texts_are_cut_as_one_and_an_image_after_them_keeps_its_place
 def test_a_text_is_never_replaced_by_a_longer_one() -> None:
     content = [text("\N{GRINNING FACE}" * 100)]
     assert shaped(content, 20)[0]["content"] == content
+
+
+def test_of_images_of_a_fixed_cost_the_first_are_shown_while_there_is_room() -> None:
+    content = [image(800, 600), image(640, 480), image(320, 240)]
+    result, _ = shaped(content, 2_000, "gemini")
+    assert sizes(result) == [PixelSize(800, 600)]
+    assert cost(result, "gemini") <= 2_000
+    assert [block["type"] for block in result["content"]].count("text") == 2
+    assert len(sizes(shaped(content, 2_600, "gemini")[0])) == 2
+
+
+def test_many_images_that_cannot_all_be_scaled_are_shown_as_far_as_there_is_room() -> None:
+    result, _ = shaped([image(199, 199)] * 10, 620)
+    shown = sizes(result)
+    assert 0 < len(shown) < 10
+    assert set(shown) == {PixelSize(199, 199)}

@@ -45,13 +45,11 @@ class TokenBudget:
 
     def edge(self, pixels: PixelSize, tokens: int) -> int:
         """Return the largest length of the longer edge at which an image costs at most so many tokens; 0: none."""
-        longest, low = max(pixels), 0
-        high = longest // _STEP
+        low, high = 0, max(pixels) // _STEP
         while low < high:
             middle = (low + high + 1) // 2
-            scale = middle * _STEP / longest
-            size = PixelSize(max(1, round(pixels.width * scale)), max(1, round(pixels.height * scale)))
-            low, high = (middle, high) if self.image(size) <= tokens else (low, middle - 1)
+            cost = self.image(_scaled(pixels, middle * _STEP))
+            low, high = (middle, high) if cost <= tokens else (low, middle - 1)
         return low * _STEP
 
 
@@ -73,9 +71,11 @@ def within_tokens(
     left = max(0, budget.most - said)
     if shown <= left or context.awaits_content:  # space is divided only after everything has been fitted by itself
         return decided_blocks
-    shares = share(media, max(0, left - _CAPTION * len(media)))
+    shares = _shares(decided_blocks, media, budget, max(0, left - _CAPTION * len(media)))
     return [
-        _smaller(context, decision, budget, shares[place]) if media.get(place, 0) > shares.get(place, 0) else decision
+        _smaller(context, decision, budget, shares.get(place, 0))
+        if media.get(place, 0) > shares.get(place, 0)
+        else decision
         for place, decision in enumerate(decided_blocks)
     ]
 
@@ -97,6 +97,39 @@ def _cut(context: DecisionContext, whole: list[BlockDecision], room: int) -> lis
 def _said(decided_blocks: list[BlockDecision]) -> int:
     """Return the tokens of all texts."""
     return sum(text_tokens(decision.text) for decision in decided_blocks if isinstance(decision, AsText))
+
+
+def _shares(
+    decided_blocks: list[BlockDecision], media: Mapping[int, int], budget: TokenBudget, room: int
+) -> dict[int, int]:
+    """Divide `room` among the images that can be shown, by their places: in their order, as long as there is room.
+
+    An equal share for each would be too small for any of several images whose cost does not depend on their size.
+    """
+    least: dict[int, int] = {}
+    for place, tokens in media.items():
+        cheapest = min(tokens, _least_tokens(decided_blocks[place], budget))
+        if cheapest <= room:
+            least[place] = cheapest
+            room -= cheapest
+    more = share({place: media[place] - tokens for place, tokens in least.items()}, room)
+    return {place: tokens + more[place] for place, tokens in least.items()}
+
+
+def _least_tokens(decision: BlockDecision, budget: TokenBudget) -> int:
+    """Return the tokens of an image at the smallest size to which it may be scaled."""
+    pixels = _pixels(decision)
+    if pixels is None or not isinstance(decision, AsImage | AsIs) or max(pixels) < _LEAST_EDGE:
+        return budget.image(pixels)
+    if decision.source is None or decision.source.page is not None or not is_image(decision.source.found):
+        return budget.image(pixels)
+    return budget.image(_scaled(pixels, _LEAST_EDGE))
+
+
+def _scaled(pixels: PixelSize, edge: int) -> PixelSize:
+    """Return the size of an image whose longer edge is scaled to `edge`."""
+    scale = edge / max(pixels)
+    return PixelSize(max(1, round(pixels.width * scale)), max(1, round(pixels.height * scale)))
 
 
 def _media_tokens(decided_blocks: list[BlockDecision], budget: TokenBudget) -> dict[int, int]:
