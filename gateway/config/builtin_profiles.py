@@ -71,8 +71,8 @@ def load_profiles(settings: Settings) -> Mapping[str, Profile]:
     """Return the built-in profiles, followed by those measured by `calibrate` and the user's own, resolved.
 
     Raises:
-        ConfigError: a user's profile has the name of a built-in one or an unknown `output.model_api`, or the profile
-            of the gateway or of a token does not exist.
+        ConfigError: a user's profile has the name of a built-in one, an unknown `output.model_api` or an unknown name
+            in `tokens.formulas`, or the profile of the gateway or of a token does not exist.
         ProfileError: a user's profile is inconsistent.
     """
     local = load_local(os.environ)
@@ -88,7 +88,7 @@ def load_profiles(settings: Settings) -> Mapping[str, Profile]:
                     remedy=f'give yours another name and extends = "{name}"; with the same match, yours is chosen',
                 )
         profiles = resolve_profiles({**builtin, **_usable(local, settings.profiles), **settings.profiles})
-        _check_outputs(profiles)
+        _check_names(profiles)
     chosen = {"gateway.profile": settings.gateway.profile}
     chosen |= {f"access.tokens.{name}.profile": token.profile for name, token in settings.access.tokens.items()}
     for where, name in chosen.items():
@@ -118,7 +118,7 @@ def with_source(settings: Settings, name: str, source: ProfileSource) -> Profile
     """
     others = {**load_builtin(), **local_profiles(settings), **settings.profiles}
     profile = resolve_profiles({**others, name: source})[name]
-    _check_outputs({name: profile})
+    _check_names({name: profile})
     return profile
 
 
@@ -147,10 +147,16 @@ def _holds(name: str, source: ProfileSource, others: Mapping[str, ProfileSource]
     return True
 
 
-def _check_outputs(profiles: Mapping[str, Profile]) -> None:
+def _check_names(profiles: Mapping[str, Profile]) -> None:
+    """Check the names of what profiles refer to. Raises ConfigError if there is no such thing."""
     for name, profile in profiles.items():
         target = profile.output.model_api
         if target is not None and target not in model_profiles():
             remedy = which_name(target, sorted(model_profiles()))
             where = f"profiles.{name}: output.model_api"
             raise ConfigError(f"no model API is called {target!r}", where=where, remedy=remedy)
+        for formula in profile.tokens.formulas:
+            if formula not in token_formulas():
+                remedy = which_name(formula, sorted(token_formulas()))
+                where = f"profiles.{name}: tokens.formulas"
+                raise ConfigError(f"no formula of token counts is called {formula!r}", where=where, remedy=remedy)

@@ -487,6 +487,15 @@ def test_a_model_api_that_a_users_profile_names_must_exist():
     )
 
 
+def test_a_formula_of_token_counts_that_a_users_profile_names_must_exist():
+    assert failure({"profiles": {"mine": {"sets": {"tokens.formulas": ["claude", "gpt-9"]}}}}).startswith(
+        "profiles.mine: tokens.formulas: no formula of token counts is called 'gpt-9'"
+    )
+    assert failure({"profiles": {"mine": {"sets": {"tokens": {"formulas": ["gemini2"]}}}}}).endswith(
+        "(did you mean 'gemini_2'?)"
+    )
+
+
 def test_the_first_list_of_tools_is_there_well_before_a_host_gives_up():
     known = {name: profile for name, profile in builtin_profiles().items() if profile.wait.list is not None}
     assert {"claude-code", "codex", "opencode"} <= set(known)

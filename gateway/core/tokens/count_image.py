@@ -6,15 +6,18 @@ from math import ceil, floor, sqrt
 from gateway.core.model.media_types import PixelSize
 from gateway.core.tokens.formula import ImageFormula
 
-_MOST_PIXELS = 1 << 31
-"""The longest edge that an image format can declare; what claims more is not an image."""
+_LONGEST_EDGE = 1 << 16
+_MOST_PIXELS = 100_000_000
+"""No model takes an image of more pixels, or of a longer edge; a file header may claim any."""
 
 
 def image_tokens(formula: ImageFormula, pixels: PixelSize | None) -> int | None:
-    """Return the tokens of an image; None if the formula or the size is unknown, or the image has no pixels."""
+    """Return the tokens of an image; None if the formula or the size is unknown, or no model takes such a size."""
     if formula.by == "fixed":
         return formula.each
-    if pixels is None or not all(0 < edge < _MOST_PIXELS for edge in pixels):
+    if pixels is None or not all(0 < edge < _LONGEST_EDGE for edge in pixels):
+        return None
+    if pixels.width * pixels.height > _MOST_PIXELS:
         return None
     match formula.by:
         case "patches":
@@ -107,10 +110,18 @@ def _tiles(formula: ImageFormula, width: int, height: int) -> int | None:
 
 
 def _crops(formula: ImageFormula, width: int, height: int) -> int | None:
-    """Count crops: https://ai.google.dev/gemini-api/docs/image-understanding, "Token calculation"."""
+    """Count crops: https://ai.google.dev/gemini-api/docs/image-understanding, "Token calculation".
+
+    The limits: https://firebase.google.com/docs/ai-logic/input-file-requirements, "Images".
+    """
     if formula.each is None:
         return None
+    if formula.max_edge is not None and max(width, height) > formula.max_edge:
+        scale = formula.max_edge / max(width, height)
+        width, height = max(1, round(width * scale)), max(1, round(height * scale))
     if formula.small_edge is not None and max(width, height) <= formula.small_edge:
         return formula.each
-    unit = max(1, floor(min(width, height) / 1.5))
+    unit = max(formula.min_side, floor(min(width, height) / 1.5))
+    if formula.max_side is not None:
+        unit = min(unit, formula.max_side)
     return ceil(width / unit) * ceil(height / unit) * formula.each

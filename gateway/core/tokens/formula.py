@@ -26,8 +26,9 @@ class ImageFormula(Rules):
       is scaled up to. `base`: tokens of the image besides.
     - `tiles`: the image is scaled down to fit a square of `max_edge`, then until its shorter edge has `short_edge`;
       each tile of `side` pixels costs `each`, at most `max_tiles` of them, and the image `base` as well.
-    - `crops`: an image with both edges within `small_edge` costs `each`; a larger one is cropped into squares of two
-      thirds of its shorter edge, which cost `each`.
+    - `crops`: the image is scaled down to fit a square of `max_edge`. With both edges within `small_edge` it costs
+      `each`; a larger one is cropped into squares of two thirds of its shorter edge, but with a side of at least
+      `min_side` and at most `max_side`, which cost `each`.
     - `fixed`: every image costs `each`.
     - `unknown`: nothing is published.
     """
@@ -44,6 +45,8 @@ class ImageFormula(Rules):
     short_edge: Count | None = None
     max_tiles: Count | None = None
     small_edge: Count | None = None
+    min_side: Count = 1
+    max_side: Count | None = None
     base: Annotated[int, Field(ge=0)] = 0
     each: Count | None = None
 

@@ -13,6 +13,7 @@ from gateway.core.model.effects import MediaWork, ReadDocument
 from gateway.core.model.json_size import wire_chars
 from gateway.core.model.json_values import objects_in
 from gateway.core.profiles.profile import Profile
+from gateway.core.tokens import text_tokens
 from gateway.core.tools.catalogue import OWN
 from gateway.core.wording import embedded_text, join_facts, page_mark, pixel_words, plain, size_words
 from gateway.errors import ContentError, InvalidRequest, MediaError
@@ -26,6 +27,10 @@ MOST_BYTES = 48 * 1024 * 1024
 
 _LAST_LINE = 400
 """Characters that must stay free within the host's limits beside the text shown."""
+_LAST_LINE_TOKENS = 50
+"""The same in tokens."""
+_LEAST_TOKENS = 50
+"""Tokens that are shown however small the budget is."""
 
 _PDF = "application/pdf"
 _MOST_PAGES = 500
@@ -192,11 +197,24 @@ def _piece(text: str, offset: int, limit: int, profile: Profile) -> str:
             f"offset {offset} is at or after the end", remedy=f"the text has {len(text):,} characters; begin below that"
         )
     piece = text[offset : offset + _within(limit, profile)]
-    result_chars = profile.limits.result_chars
-    while result_chars is not None and len(piece) > 1 and wire_chars(piece) + _LAST_LINE > result_chars * 9 // 10:
+    while len(piece) > 1 and not _fits(piece, profile):
         piece = piece[: len(piece) * 2 // 3]
     line = wording.shown_text(offset, len(piece), len(text))
     return f"{piece}\n{line}" if piece else line
+
+
+def _fits(piece: str, profile: Profile) -> bool:
+    """Whether a piece and its last line are within the host's limits on a whole result."""
+    chars, tokens = profile.limits.result_chars, _token_room(profile)
+    if chars is not None and wire_chars(piece) + _LAST_LINE > chars * 9 // 10:
+        return False
+    return tokens is None or text_tokens(piece) <= tokens
+
+
+def _token_room(profile: Profile) -> int | None:
+    """Return the tokens of text beside the line of an answer; None: any number. Shaping would cut a longer text."""
+    most = profile.tokens.max_result
+    return None if most is None else max(_LEAST_TOKENS, most * 9 // 10 - _LAST_LINE_TOKENS)
 
 
 def _places(text: str, words: str, offset: int, profile: Profile) -> str:
@@ -205,15 +223,18 @@ def _places(text: str, words: str, offset: int, profile: Profile) -> str:
     if len(words) > _LONGEST_SEARCH:  # it may be compared in full at each place of the text
         raise InvalidRequest(f"search takes at most {_LONGEST_SEARCH} characters", remedy="give fewer words")
     pattern = re.compile(r"\s+".join(map(re.escape, wanted)), re.IGNORECASE)
-    most = _within(DEFAULT_LIMIT, profile)
+    most, most_tokens = _within(DEFAULT_LIMIT, profile), _token_room(profile)
     lines: list[str] = []
-    found = chars = 0
+    found = chars = tokens = 0
     on: int | None = None
     for match in pattern.finditer(text, min(offset, len(text))):
         found += 1
         line = wording.place(match.start(), text[max(0, match.start() - _CONTEXT) : match.end() + _CONTEXT])
         chars += len(line) + 1
-        if on is None and chars <= most and len(lines) < _MOST_PLACES:
+        if most_tokens is not None and on is None:
+            tokens += text_tokens(line) + 1  # and the end of the line
+        is_room = chars <= most and len(lines) < _MOST_PLACES and (most_tokens is None or tokens <= most_tokens)
+        if on is None and (is_room or not lines):  # without a line, the search would never get on
             lines.append(line)
         elif on is None:
             on = match.start()

@@ -71,7 +71,8 @@ def test_pages_too_many_for_a_result_are_left_out_and_said() -> None:
 
 def test_text_of_a_document_is_cut_like_any_text_and_both_are_noted() -> None:
     host = profile(document={"show": "text", "max_pages": 1}, text={"max_chars": 10})
-    notes = [note.text for note in shape({"content": [blob(PDF)]}, host).notes if note.kind == "cut"]
+    content = [blob(PDF), text("many words " * 50)]
+    notes = [note.text for note in shape({"content": content}, host).notes if note.kind == "cut"]
     assert notes[0] == "2 of 3 pages are left out"
     assert notes[1].endswith("characters of text")
 

@@ -17,13 +17,13 @@ FORMULAS = token_formulas()
 HOST = builtin_profiles()["claude-code"]
 
 
-def png(width: int, height: int) -> str:
+def png(width: int, height: int, more: int = 0) -> str:
     start = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + width.to_bytes(4, "big") + height.to_bytes(4, "big")
-    return b64encode(start + b"\0\0\0\0IEND\xaeB`\x82").decode()
+    return b64encode(start + bytes(more) + b"\0\0\0\0IEND\xaeB`\x82").decode()
 
 
-def image(width: int, height: int) -> dict[str, str]:
-    return {"type": "image", "data": png(width, height), "mimeType": "image/png"}
+def image(width: int, height: int, *, bytes_more: int = 0) -> dict[str, str]:
+    return {"type": "image", "data": png(width, height, bytes_more), "mimeType": "image/png"}
 
 
 def text(words: str) -> dict[str, str]:
@@ -135,6 +135,7 @@ def test_an_image_that_cannot_be_scaled_is_named() -> None:
     result, decisions = shaped([image(1_900, 1_000)], 1_000, fails=True)
     assert sizes(result) == []
     assert any(note.kind == "failed" for note in decisions.notes)
+    assert 'open it with gateway_view, handle "img_7h3k2m9q4w8x"' in result["content"][0]["text"]  # it is intact
 
 
 def test_media_of_unknown_cost_are_left_as_they_are() -> None:
@@ -149,3 +150,57 @@ def test_media_of_unknown_cost_are_left_as_they_are() -> None:
 def test_extreme_sizes_and_budgets_settle(most: int, size: tuple[int, int]) -> None:
     result, _ = shaped([text("word " * 1_000), image(*size)], most)
     assert result["content"]
+
+
+@pytest.mark.parametrize("dense", ["\N{GRINNING FACE}" * 3_000, "8273 4417, " * 1_000])
+def test_text_whose_head_is_denser_than_its_rest_is_cut_to_the_budget_too(dense: str) -> None:
+    result, _ = shaped([text(dense + "lorem ipsum dolor " * 2_000)], 2_000)
+    assert 1_000 < cost(result) <= 2_000
+
+
+def test_an_image_keeps_to_the_characters_that_it_was_fitted_to() -> None:
+    host = HOST.model_copy(update={"limits": HOST.limits.model_copy(update={"result_chars": 100_000})})
+    envelope = lift({"content": [image(1_900, 1_000, bytes_more=300_000)]})
+    budget, outcomes = TokenBudget(1_000, [FORMULAS["claude"]]), dict[str, Outcome]()
+    asked: list[FitImage] = []
+    while wanted := (decisions := decide(envelope, host, outcomes, (), budget)).wanted:
+        asked += [effect for effect in wanted.values() if isinstance(effect, FitImage)]
+        outcomes |= {key: performed(effect, fails=False) for key, effect in wanted.items()}
+    assert [effect.key.partition(":")[0] for effect in asked] == ["refit", "tokens"]
+    first, second = (effect.target.max_bytes for effect in asked)
+    assert first is not None
+    assert second is not None
+    assert second <= first
+    assert not decisions.wanted
+
+
+def test_many_short_texts_are_cut_as_one_and_an_image_after_them_keeps_its_place() -> None:
+    content = [text("hello world, this is a text.")] * 3_000 + [image(1_900, 1_000)]
+    budget, envelope = TokenBudget(2_000, [FORMULAS["claude"]]), lift({"content": content})
+    assert len([key for key in decide(envelope, HOST, {}, (), budget).wanted if key.startswith("text:")]) == 1
+    result, _ = shaped(content, 2_000)
+    assert 1_500 < cost(result) <= 2_000
+    assert [block["type"] for block in result["content"]] == ["text", "text", "image"]
+    assert result["content"][0]["text"].count("left out") == 1
+    assert result["content"][1]["text"].startswith("[image ")
+
+
+def test_a_text_is_never_replaced_by_a_longer_one() -> None:
+    content = [text("\N{GRINNING FACE}" * 100)]
+    assert shaped(content, 20)[0]["content"] == content
+
+
+def test_of_images_of_a_fixed_cost_the_first_are_shown_while_there_is_room() -> None:
+    content = [image(800, 600), image(640, 480), image(320, 240)]
+    result, _ = shaped(content, 2_000, "gemini")
+    assert sizes(result) == [PixelSize(800, 600)]
+    assert cost(result, "gemini") <= 2_000
+    assert [block["type"] for block in result["content"]].count("text") == 2
+    assert len(sizes(shaped(content, 2_600, "gemini")[0])) == 2
+
+
+def test_many_images_that_cannot_all_be_scaled_are_shown_as_far_as_there_is_room() -> None:
+    result, _ = shaped([image(199, 199)] * 10, 620)
+    shown = sizes(result)
+    assert 0 < len(shown) < 10
+    assert set(shown) == {PixelSize(199, 199)}

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from gateway.config.schema import StoreSettings
 from gateway.content.store import MemoryStore
 from gateway.core.model.effects import DocumentRead, ReadDocument
-from gateway.core.profiles.profile import ImageRules, LimitRules, Profile, TextRules
+from gateway.core.profiles.profile import ImageRules, LimitRules, Profile, TextRules, TokenRules
+from gateway.core.tokens import text_tokens
 from gateway.errors import MediaError, UnknownResource, UpstreamRefused
 from gateway.routing.own_tools import OwnToolsServer
 
@@ -112,6 +113,27 @@ async def test_no_more_is_shown_than_the_host_would_leave_uncut(read: Read, stor
     )
     piece = text(await read(narrow, handle=stored.handle, limit=50_000)).count("\x01")
     assert 1_000 < piece < 20_000 // 6
+
+
+@pytest.mark.parametrize("most", [300, 2_000])
+async def test_a_piece_is_within_the_tokens_of_a_result(read: Read, store: MemoryStore, most: int):
+    whole = " ".join(f"w{number}" for number in range(20_000))
+    stored = await store.put(whole.encode(), owner="ann", media_type="text/plain")
+    budgeted = Profile(name="budgeted", tokens=TokenRules(max_result=most))
+    piece = text(await read(budgeted, handle=stored.handle))
+    assert most // 4 < text_tokens(piece) <= most
+    shown = piece.rpartition("\n")[0]
+    assert whole.startswith(shown)
+    assert piece.endswith(f"read on with offset {len(shown)}]")
+    found = text(await read(budgeted, handle=stored.handle, search="w1"))
+    assert most // 4 < text_tokens(found) <= most
+    assert "; continue with offset " in found
+
+
+async def test_a_search_gets_on_however_small_the_budget_is(read: Read, store: MemoryStore):
+    stored = await store.put(b"word " * 100, owner="ann", media_type="text/plain")
+    found = text(await read(Profile(name="tiny", tokens=TokenRules(max_result=1)), handle=stored.handle, search="word"))
+    assert found.startswith("['word' is found 100 times, the first 1 are shown; continue with offset 5]")
 
 
 @pytest.mark.parametrize(

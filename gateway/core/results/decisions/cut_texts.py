@@ -30,11 +30,26 @@ def cut_texts(context: DecisionContext, decided_blocks: list[BlockDecision], lim
     if limit is None or sum(sizes.values()) <= limit:
         return decided_blocks
     shares = share(sizes, limit)
+    cut = sum(sizes[place] > shares[place] for place in sizes)
+    if cut > 1 and limit < 2 * _CUT_LINE * cut:  # their lines alone would use up the limit
+        return cut_texts(context, _joined(decided_blocks), limit)
     return [
         _cut(context, decision, shares[place])
         if isinstance(decision, AsText) and sizes[place] > shares[place]
         else decision
         for place, decision in enumerate(decided_blocks)
+    ]
+
+
+def _joined(decided_blocks: list[BlockDecision]) -> list[BlockDecision]:
+    """Return the same with all texts as one, in place of the first: each alone would be cut to less than the line."""
+    texts = [decision for decision in decided_blocks if isinstance(decision, AsText)]
+    whole = "\n".join(text.whole if text.whole is not None else text.text for text in texts)
+    one = replace(texts[0], text=whole, key="texts", whole=None)
+    return [
+        one if decision is texts[0] else decision
+        for decision in decided_blocks
+        if decision is texts[0] or not isinstance(decision, AsText)
     ]
 
 
@@ -54,7 +69,10 @@ def _cut(context: DecisionContext, decision: AsText, room: int) -> AsText:
     tail_start = _line_start(whole, len(whole) - (kept - kept * 3 // 4))
     left_out = tail_start - head_end
     line = wording.cut_mark(left_out, len(whole), head_end, handle, context.profile.tools.helpers, url)
-    return replace(decision, text=whole[:head_end] + line + whole[tail_start:], whole=whole, left_out=left_out)
+    text = whole[:head_end] + line + whole[tail_start:]
+    if len(text) >= len(decision.text):  # the line is longer than what it would stand for
+        return decision
+    return replace(decision, text=text, whole=whole, left_out=left_out)
 
 
 def _line_end(text: str, at: int) -> int:

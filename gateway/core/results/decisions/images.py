@@ -70,7 +70,7 @@ def fit_image_to_profile(
     outcome = context.want(FitImage(key, found.data, media_type, target))
     if isinstance(outcome, Failed):
         context.note("failed", f"image: {outcome.reason}", source.index)
-        return context.line(source, "image", outcome.reason, is_intact=key.startswith("refit"))
+        return context.line(source, "image", outcome.reason, is_intact=key.startswith(("refit", "tokens:")))
     if not isinstance(outcome, Fitted) or outcome.data == found.data:
         return AsImage(found.data, media_type, found.pixels, beside, uri=uri, source=source)
     is_scaled = outcome.pixels != outcome.original

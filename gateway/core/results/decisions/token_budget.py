@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from gateway.core.model.media_types import PixelSize
 from gateway.core.results.decisions.block_decisions import AsImage, AsIs, AsText, BlockDecision
-from gateway.core.results.decisions.cut_texts import cut_texts, share
+from gateway.core.results.decisions.cut_texts import cut_texts, share, text_sizes
 from gateway.core.results.decisions.decision_context import DecisionContext, is_image
 from gateway.core.results.decisions.documents import left_out_page
 from gateway.core.results.decisions.images import fit_image_to_profile
@@ -27,6 +27,8 @@ _CAPTION = 50
 """Tokens of the line that says that an image was scaled, and by which handle to see the original."""
 _MARGIN = 0.95
 """Texts differ from part to part in the characters of a token."""
+_ROUNDS = 6
+"""How often texts are cut again because what is left of them costs more than their average says."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +45,11 @@ class TokenBudget:
 
     def edge(self, pixels: PixelSize, tokens: int) -> int:
         """Return the largest length of the longer edge at which an image costs at most so many tokens; 0: none."""
-        longest, low = max(pixels), 0
-        high = longest // _STEP
+        low, high = 0, max(pixels) // _STEP
         while low < high:
             middle = (low + high + 1) // 2
-            scale = middle * _STEP / longest
-            size = PixelSize(max(1, round(pixels.width * scale)), max(1, round(pixels.height * scale)))
-            low, high = (middle, high) if self.image(size) <= tokens else (low, middle - 1)
+            cost = self.image(_scaled(pixels, middle * _STEP))
+            low, high = (middle, high) if cost <= tokens else (low, middle - 1)
         return low * _STEP
 
 
@@ -58,8 +58,7 @@ def within_tokens(
 ) -> list[BlockDecision]:
     """Return the same decisions within the budget."""
     media = _media_tokens(decided_blocks, budget)
-    texts = [decision.text for decision in decided_blocks if isinstance(decision, AsText)]
-    said, shown = sum(map(text_tokens, texts)), sum(media.values())
+    said, shown = _said(decided_blocks), sum(media.values())
     if said + shown <= budget.most:
         return decided_blocks
     words = f"a result of about {said + shown:,} tokens to its budget of {budget.most:,}"
@@ -67,17 +66,70 @@ def within_tokens(
     kept_free = min(shown, int(budget.most * _MOST_KEPT_FREE))
     room = max(_LEAST_TEXT, budget.most - kept_free)
     if said > room:
-        limit = int(sum(map(len, texts)) * room / said * _MARGIN)
-        decided_blocks = cut_texts(context, decided_blocks, limit)
-        said = room
+        decided_blocks = _cut(context, decided_blocks, room)
+        said, media = max(room, _said(decided_blocks)), _media_tokens(decided_blocks, budget)
     left = max(0, budget.most - said)
     if shown <= left or context.awaits_content:  # space is divided only after everything has been fitted by itself
         return decided_blocks
-    shares = share(media, max(0, left - _CAPTION * len(media)))
+    shares = _shares(decided_blocks, media, budget, max(0, left - _CAPTION * len(media)))
     return [
-        _smaller(context, decision, budget, shares[place]) if media.get(place, 0) > shares.get(place, 0) else decision
+        _smaller(context, decision, budget, shares.get(place, 0))
+        if media.get(place, 0) > shares.get(place, 0)
+        else decision
         for place, decision in enumerate(decided_blocks)
     ]
+
+
+def _cut(context: DecisionContext, whole: list[BlockDecision], room: int) -> list[BlockDecision]:
+    """Cut texts until they cost no more than `room`: what is left of a text may be denser than the text was.
+
+    Each round is a cut of the whole texts, so that the line within each tells what is left out of the original.
+    """
+    limit, cut = sum(text_sizes(whole).values()), whole
+    for _ in range(_ROUNDS):
+        if (said := _said(cut)) <= room:
+            break
+        limit = int(min(limit, sum(text_sizes(cut).values())) * room / said * _MARGIN)
+        cut = cut_texts(context, whole, limit)
+    return cut
+
+
+def _said(decided_blocks: list[BlockDecision]) -> int:
+    """Return the tokens of all texts."""
+    return sum(text_tokens(decision.text) for decision in decided_blocks if isinstance(decision, AsText))
+
+
+def _shares(
+    decided_blocks: list[BlockDecision], media: Mapping[int, int], budget: TokenBudget, room: int
+) -> dict[int, int]:
+    """Divide `room` among the images that can be shown, by their places: in their order, as long as there is room.
+
+    An equal share for each would be too small for any of several images whose cost does not depend on their size.
+    """
+    least: dict[int, int] = {}
+    for place, tokens in media.items():
+        cheapest = min(tokens, _least_tokens(decided_blocks[place], budget))
+        if cheapest <= room:
+            least[place] = cheapest
+            room -= cheapest
+    more = share({place: media[place] - tokens for place, tokens in least.items()}, room)
+    return {place: tokens + more[place] for place, tokens in least.items()}
+
+
+def _least_tokens(decision: BlockDecision, budget: TokenBudget) -> int:
+    """Return the tokens of an image at the smallest size to which it may be scaled."""
+    pixels = _pixels(decision)
+    if pixels is None or not isinstance(decision, AsImage | AsIs) or max(pixels) < _LEAST_EDGE:
+        return budget.image(pixels)
+    if decision.source is None or decision.source.page is not None or not is_image(decision.source.found):
+        return budget.image(pixels)
+    return budget.image(_scaled(pixels, _LEAST_EDGE))
+
+
+def _scaled(pixels: PixelSize, edge: int) -> PixelSize:
+    """Return the size of an image whose longer edge is scaled to `edge`."""
+    scale = edge / max(pixels)
+    return PixelSize(max(1, round(pixels.width * scale)), max(1, round(pixels.height * scale)))
 
 
 def _media_tokens(decided_blocks: list[BlockDecision], budget: TokenBudget) -> dict[int, int]:
@@ -122,4 +174,6 @@ def _smaller(context: DecisionContext, decision: BlockDecision, budget: TokenBud
     beside: Mapping[str, object] = decision.beside if isinstance(decision, AsImage) else {"type": "image"}
     uri = decision.uri if isinstance(decision, AsImage) else None
     limit = context.profile.image.max_bytes
+    if isinstance(decision, AsImage) and decision.data != source.found.data:  # fitted to a share of the whole result
+        limit = min(limit or len(decision.data), len(decision.data) * 3 // 4)
     return fit_image_to_profile(context, source, f"tokens:{source.key}", limit, beside, uri, max_edge=edge)
