@@ -176,6 +176,16 @@ class Process:
         self.send(method="notifications/initialized")
         return result
 
+    def offered(self) -> list[str]:
+        """The names of the tools once an upstream is there: a busy machine is told of them after the first list."""
+        while True:
+            self.send(id="list", method="tools/list", params={})
+            names = [tool["name"] for tool in self.answer("list")["result"]["tools"]]
+            if not all(name.startswith("gateway_") for name in names):
+                return names
+            while json.loads(self.out.get(timeout=PATIENCE)).get("method") != "notifications/tools/list_changed":
+                pass
+
     def rest(self, lines) -> list[str]:
         return list(iter(lambda: lines.get(timeout=PATIENCE), None))
 

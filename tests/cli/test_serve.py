@@ -22,17 +22,6 @@ PATIENCE = 60
 posix = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
 
 
-def tools(process):
-    """The tools once the upstream is there: a host that gives up soon may only be told of them later."""
-    while True:
-        process.send(id="list", method="tools/list", params={})
-        names = [tool["name"] for tool in process.answer("list")["result"]["tools"]]
-        if not all(name.startswith("gateway_") for name in names):
-            return names
-        while json.loads(process.out.get(timeout=PATIENCE)).get("method") != "notifications/tools/list_changed":
-            pass
-
-
 def call(process, name, arguments=None):
     process.send(id="call", method="tools/call", params={"name": name, "arguments": arguments or {}})
     return process.answer("call")["result"]
@@ -41,7 +30,7 @@ def call(process, name, arguments=None):
 def test_a_host_on_stdio_gets_results_in_its_shape(start, pictures):
     process = start("serve", "--config", pictures())
     assert process.initialize("claude-code")["serverInfo"] == {"name": "mcp-gateway", "version": __version__}
-    assert "pics__picture" in tools(process)
+    assert "pics__picture" in process.offered()
     assert [block["type"] for block in call(process, "pics__picture")["content"]] == ["text", "image"]
 
 
@@ -68,7 +57,7 @@ def test_an_upstream_is_named_on_the_command_line(start):
     server = Path(__file__).parents[1] / "servers" / "pictures_stdio.py"
     process = start("serve", "--", sys.executable, server)
     process.initialize()
-    assert any(name.endswith("__picture") for name in tools(process))
+    assert any(name.endswith("__picture") for name in process.offered())
 
 
 def test_the_end_of_input_ends_the_gateway_and_its_upstreams(start, pictures):

@@ -56,9 +56,7 @@ def test_a_tool_that_is_withheld_is_named_and_the_others_are_served(start, comma
     config.write_text(f"[upstreams.x]\ncommand = {json.dumps(sys.executable)}\nargs = {arguments}\n")
     process = start("serve", "--config", config)
     process.initialize("claude-code")
-    process.send(id="list", method="tools/list", params={})
-    listed = [tool["name"] for tool in process.answer("list")["result"]["tools"]]
-    assert [name for name in listed if name.startswith("x__")] == ["x__good"]
+    assert [name for name in process.offered() if name.startswith("x__")] == ["x__good"]
     (upstream,) = command("status", "--json").json()["gateways"][0]["upstreams"]
     why = "its inputSchema is invalid (properties.when: there is no type 'date')"
     assert upstream["withheld"] == [{"tool": "bad", "why": why}]
@@ -78,9 +76,7 @@ def test_lists_that_are_cut_are_named(start, command, tmp_path):
     )
     process = start("serve", "--config", config)
     process.initialize("claude-code")
-    process.send(id="list", method="tools/list", params={})
-    listed = [tool["name"] for tool in process.answer("list")["result"]["tools"]]
-    assert [name for name in listed if name.startswith("x__")] == ["x__tool0", "x__tool1", "x__tool2"]
+    assert [name for name in process.offered() if name.startswith("x__")] == ["x__tool0", "x__tool1", "x__tool2"]
     (upstream,) = command("status", "--json").json()["gateways"][0]["upstreams"]
     (why,) = upstream["left_out"]
     assert why.startswith("only the first 3 of its tools are offered: there are more bytes than limits.list_bytes")
