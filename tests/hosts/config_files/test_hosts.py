@@ -158,7 +158,7 @@ def test_capitals_in_a_hosts_name_do_not_matter():
 def test_an_unknown_host_names_the_nearest():
     with pytest.raises(ConfigError, match=r"no host 'curser' is known \(did you mean 'cursor'\?\)"):
         find_host("curser")
-    with pytest.raises(ConfigError, match="known are claude-desktop, "):
+    with pytest.raises(ConfigError, match="there are: claude-desktop, "):
         find_host("emacs")
 
 

@@ -90,6 +90,7 @@ try {
   const hostile = await draw(pages.hostile);
   await hostile.locator("#done").waitFor({ timeout: 30_000 });
   seen.hostile = JSON.parse(await hostile.locator("#done").textContent());
+  await hostile.locator("#done").click({ noWaitAfter: true });
   await page.waitForTimeout(500); // it navigates itself meanwhile
   seen.stayed = page.url() === origin + pages.hostile && address !== page.url();
   seen.tabs = context.pages().length;
