@@ -235,7 +235,8 @@ class _Relay:
         while self._introduction() is None and time.monotonic() < until and not self._opening.ended:
             time.sleep(0.005)
         for delay in DELAYS:
-            time.sleep(delay)
+            if self._pause(delay):
+                return False
             try:
                 return self._attach()
             except Lost:
