@@ -1,43 +1,15 @@
-"""Tokens on the command line: what a result costs each model before and after shaping, and what lists of tools cost."""
+"""Tokens on the command line, in words and as JSON: what a result costs each model, and what lists of tools cost."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import Any
 
-from gateway.config.builtin_profiles import token_formulas
-from gateway.content.shaping import Shaped
-from gateway.core.profiles.profile import Profile
-from gateway.core.tokens import (
-    TokenCount,
-    content_of_blocks,
-    content_of_result,
-    count_content,
-    formulas_for,
-    token_words,
-)
-
-
-class ResultCost(NamedTuple):
-    """What a result costs by one formula: as the upstream gave it, and as the host is sent it."""
-
-    formula: str
-    title: str
-    given: TokenCount
-    sent: TokenCount
-
-
-def result_costs(shaped: Shaped, profile: Profile, model: str | None) -> list[ResultCost]:
-    """Return the costs by each formula of the host's models; empty if nothing is known of them."""
-    given = content_of_blocks(shaped.envelope.blocks)
-    sent = content_of_result(shaped.result, profile.structured.host)
-    return [
-        ResultCost(formula.name, formula.title, count_content(given, formula), count_content(sent, formula))
-        for formula in formulas_for(token_formulas(), profile.tokens.formulas, model)
-    ]
+from gateway.content.shaping.result_costs import ResultCost
+from gateway.core.tokens import TokenCount, token_words
 
 
 def cost_line(costs: Sequence[ResultCost]) -> str:
-    """Say in one line what a result costs by the likeliest formula, and by how many others it was counted."""
+    """Say in one line what a result costs by the likeliest formula."""
     first = costs[0]
     return f"{token_words(first.sent)}, by the formula of {first.title}"
 

@@ -3,7 +3,7 @@
 import logging
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import resources
 from types import MappingProxyType
@@ -17,6 +17,7 @@ from gateway.core.profiles.match_profile import find_profile
 from gateway.core.profiles.model_profile import ModelProfile, ModelSource
 from gateway.core.profiles.model_profiles import resolve_model_profiles
 from gateway.core.profiles.profile import Profile, ProfileSource
+from gateway.core.tokens.choose_formulas import formulas_for
 from gateway.core.tokens.formula import FormulaSource, TokenFormula, resolve_formulas
 from gateway.errors import ConfigError, ProfileError
 
@@ -65,6 +66,13 @@ def token_formulas() -> Mapping[str, TokenFormula]:
     """Return the formulas of token counts, fully resolved, by name."""
     sources = {name: FormulaSource.model_validate(document) for name, document in _documents("formulas")}
     return MappingProxyType(dict(resolve_formulas(sources)))
+
+
+def counting_formulas(families: Iterable[str], model: str | None = None) -> tuple[TokenFormula, ...]:
+    """Return the formulas of the model, or of these families; if neither is known, those for unknown hosts."""
+    return formulas_for(token_formulas(), families, model) or formulas_for(
+        token_formulas(), builtin_profiles()["default"].tokens.formulas
+    )
 
 
 def load_profiles(settings: Settings) -> Mapping[str, Profile]:

@@ -109,13 +109,13 @@ class Calls:
         self._settings = settings
         self._calibration = calibration
         self._arguments = arguments
-        self._tokens = TokenCounts(settings.gateway.model)
+        self.tokens = TokenCounts(settings.gateway.model)
         self._adjusted: dict[tuple[int, bool, bool], tuple[Profile, Profile]] = {}
 
     def reconfigure(self, settings: Settings, shaper: ShaperPort) -> None:
         """Apply changed settings. Calls that are running keep those that they began with."""
         self._settings, self._shaper = settings, shaper
-        self._tokens = TokenCounts(settings.gateway.model)
+        self.tokens = TokenCounts(settings.gateway.model)
         self._adjusted.clear()
         if self._arguments is not None:
             self._arguments.reconfigure(settings.limits)
@@ -166,7 +166,7 @@ class Calls:
             given = size if route.audience == "app" else (await _sizes(done.result, sizes)).whole
             call.shaped(done.result, given.characters, done.notes, is_error=done.is_error)
             if (self._settings.tokens.count or call.is_kept) and route.audience != "app":  # no model reads the others
-                call.counted(*await self._tokens.count(done.result, given, profile, context.caller.model))
+                call.counted(*await self.tokens.count(done.result, given, profile, context.caller.model))
             return done.result
 
     async def task(self, method: str, params: Mapping[str, Any], context: RequestContext) -> dict[str, Any]:
@@ -301,7 +301,7 @@ class Calls:
         most = special.tools.max_tokens.get(route.tool) if special is not None and special.tools.max_tokens else None
         if most is None and profile.tokens.max_result is None:
             return profile
-        formulas = tuple(formula.name for formula in self._tokens.formulas(profile, model))
+        formulas = tuple(formula.name for formula in self.tokens.formulas(profile, model))
         tokens = {"max_result": most or profile.tokens.max_result, "formulas": formulas}
         return profile.model_copy(update={"tokens": profile.tokens.model_copy(update=tokens)})
 

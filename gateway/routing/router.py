@@ -44,7 +44,6 @@ from gateway.routing.prompts import Prompts
 from gateway.routing.required_scopes import check_scopes
 from gateway.routing.resources import Resources
 from gateway.routing.tasks import METHODS as TASK_METHODS
-from gateway.routing.token_counts import TokenCounts
 from gateway.routing.tool_catalogues import ToolCatalogues
 from gateway.routing.upstream_instructions import introductions
 from gateway.routing.visible_upstreams import sharing
@@ -95,7 +94,6 @@ class Router:
         self._profile = profile
         self._configured = profile or settings.gateway.profile
         self._availability = Availability(upstreams)
-        self._tokens = TokenCounts(settings.gateway.model)
         self._limits = CallerLimits(settings.access.limits.quota)
         self._rules = CallRules(upstreams, settings, pins)
         self._approvals = Approvals(settings.policy.approval_lasts, on_verdict=self._note_verdict)
@@ -208,7 +206,7 @@ class Router:
                     case _:
                         raise UnknownMethod(f"{plain(method, 100)!r} is not served")
                 await counted.returned(
-                    result, lambda result: self._tokens.picture_tokens(result, profile, caller.model)
+                    result, lambda result: self._calls.tokens.picture_tokens(result, profile, caller.model)
                 )
             entry.shown(result)
             return result
@@ -442,7 +440,6 @@ class Router:
         self._configured = self._profile or settings.gateway.profile
         self._telemetry.content = settings.logging.content
         self._limits.quota = settings.access.limits.quota
-        self._tokens = TokenCounts(settings.gateway.model)
         self._chosen.clear()
         self._availability.forget()
         self._catalogues.reconfigure(settings)

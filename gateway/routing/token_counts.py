@@ -5,11 +5,11 @@ from typing import Any
 
 from anyio import to_thread
 
-from gateway.config.builtin_profiles import builtin_profiles, token_formulas
+from gateway.config.builtin_profiles import counting_formulas
 from gateway.core.model.json_size import Size
 from gateway.core.model.json_values import as_list, objects_in
 from gateway.core.profiles.profile import Profile
-from gateway.core.tokens import Content, TokenCount, TokenFormula, content_of_result, count_content, formulas_for
+from gateway.core.tokens import Content, TokenCount, TokenFormula, content_of_result, count_content
 
 _LARGE = 256 * 1024
 """The size of a result above which it is counted in a thread."""
@@ -28,13 +28,12 @@ class TokenCounts:
 
         Where nothing is known of the host, they are those for unknown hosts.
         """
-        families = profile.tokens.formulas or builtin_profiles()["default"].tokens.formulas
-        key = families, self._model or model
+        key = profile.tokens.formulas, self._model or model
         found = self._known.get(key)
         if found is None:
             if len(self._known) >= _REMEMBERED:  # hosts name their models themselves
                 self._known.clear()
-            found = self._known[key] = formulas_for(token_formulas(), *key)
+            found = self._known[key] = counting_formulas(*key)
         return found
 
     async def count(

@@ -41,9 +41,10 @@ from gateway.cli.print_result import Verbose, grouped, heading, profile_names, r
 from gateway.cli.progress import Wait, is_there
 from gateway.cli.save_media import media_of, save_media
 from gateway.cli.terminal import remark, say, say_json
-from gateway.cli.token_report import cost_lines, costs_json, result_costs
+from gateway.cli.token_report import cost_lines, costs_json
 from gateway.config.schema import Settings
 from gateway.content.shaping import Shaped
+from gateway.content.shaping.result_costs import result_costs
 from gateway.content.shaping.shape_for_readers import shape_for_readers
 from gateway.core.apps import Audience
 from gateway.core.model.caller import Caller

@@ -27,9 +27,10 @@ from gateway.cli.exit_codes import DONE
 from gateway.cli.pages import WithPages, callers, shows_pages, tell_of_pages, tell_what_is_without_pages
 from gateway.cli.print_result import Verbose, block_lines, grouped, heading
 from gateway.cli.terminal import remark, say, say_json
-from gateway.cli.token_report import ResultCost, cost_line, cost_lines, costs_json, result_costs
+from gateway.cli.token_report import cost_line, cost_lines, costs_json
 from gateway.config.schema import Settings
 from gateway.content.shaping import Shaped
+from gateway.content.shaping.result_costs import ResultCost, result_costs
 from gateway.content.shaping.shape_for_readers import shape_for_readers
 from gateway.core.apps import Audience, Readers
 from gateway.core.effect_words import effect_words, outcome_words

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from anyio import to_thread
 
-from gateway.config.builtin_profiles import builtin_profiles, token_formulas
+from gateway.config.builtin_profiles import counting_formulas
 from gateway.content.links.content_linker import ContentLinker
 from gateway.content.shaping.effects import (
     ContentSink,
@@ -34,7 +34,6 @@ from gateway.core.results.decisions.structured import is_said
 from gateway.core.results.lift_result import lift
 from gateway.core.results.lower_mcp import Lowered, lower
 from gateway.core.results.rescue import rescue
-from gateway.core.tokens import formulas_for
 from gateway.core.wording import counted
 
 _LARGE = 256 * 1024
@@ -149,12 +148,9 @@ class Shaper:
 
 
 def _token_budget(profile: Profile) -> TokenBudget | None:
-    """Return the budget of a result for this profile; by the formulas for unknown hosts if it names none."""
+    """Return the budget of a result for this profile, if it has one."""
     most = profile.tokens.max_result
-    if most is None:
-        return None
-    families = profile.tokens.formulas or builtin_profiles()["default"].tokens.formulas
-    return TokenBudget(most, formulas_for(token_formulas(), families))
+    return None if most is None else TokenBudget(most, counting_formulas(profile.tokens.formulas))
 
 
 def _is_large(size: Size) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 from uuid import uuid4
 
-from gateway.config.builtin_profiles import builtin_profiles, model_profiles, token_formulas
+from gateway.config.builtin_profiles import counting_formulas, model_profiles
 from gateway.content.media.share import media_share
 from gateway.content.shaping.effects import EffectRunner, MediaDescriber
 from gateway.content.shaping.provider_file_links import Files, with_files_fetched, with_files_uploaded
@@ -24,7 +24,6 @@ from gateway.core.profiles.model_profile import ModelProfile
 from gateway.core.profiles.model_profiles import choose_model_profile, with_tool_images
 from gateway.core.results.decisions import TokenBudget
 from gateway.core.results.rescue import rescue
-from gateway.core.tokens import formulas_for
 from gateway.errors import InvalidRequest, UnsupportedContent
 
 BOTO3_TARGET = "bedrock_boto3"
@@ -167,13 +166,12 @@ def model_profile_for(target: str, model: str | None, base_url: str | None) -> M
 
 
 def _token_budget(profile: ModelProfile, model: str | None, most: int | None) -> TokenBudget | None:
-    """Return the budget of a turn; by the formulas for unknown hosts if nothing is known of the model."""
+    """Return the budget of a turn, if it has one. Raises InvalidRequest if there could be no result."""
     if most is None:
         return None
     if most < 1:
         raise InvalidRequest(f"max_tokens cannot be {most}", remedy="it is at least 1, or None for no limit")
-    known = formulas_for(token_formulas(), profile.tokens.formulas, model)
-    return TokenBudget(most, known or formulas_for(token_formulas(), builtin_profiles()["default"].tokens.formulas))
+    return TokenBudget(most, counting_formulas(profile.tokens.formulas, model))
 
 
 def _profile(target: str, model: str | None, base_url: str | None, tool_images: ToolImages | None) -> ModelProfile:

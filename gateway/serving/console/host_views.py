@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import anyio
 from anyio import to_process
 
-from gateway.config.builtin_profiles import load_profiles, token_formulas
+from gateway.config.builtin_profiles import load_profiles
 from gateway.config.schema import Settings
 from gateway.content.shaping import Shaped, Shaper
+from gateway.content.shaping.result_costs import result_costs
 from gateway.content.shaping.shape_for_readers import shape_for_readers
 from gateway.content.shaping.shaper import lift_within
 from gateway.core import apps
@@ -21,14 +22,7 @@ from gateway.core.profiles.host_profiles import narrow
 from gateway.core.profiles.match_profile import choose_profile, find_profile
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
-from gateway.core.tokens import (
-    content_of_blocks,
-    content_of_result,
-    count_content,
-    formulas_for,
-    text_tokens,
-    token_words,
-)
+from gateway.core.tokens import text_tokens, token_words
 from gateway.errors import InvalidRequest
 from gateway.hosts.simulators.hosts import SIMULATORS
 from gateway.hosts.simulators.side import Side, side, summary
@@ -241,15 +235,9 @@ def _tokens_of_part(part: Mapping[str, Any]) -> int:
 
 def _costs(shaped: Shaped, profile: Profile) -> list[dict[str, str]]:
     """Return what the result costs by each formula of the host's models, in words."""
-    given = content_of_blocks(shaped.envelope.blocks)
-    sent = content_of_result(shaped.result, profile.structured.host)
     return [
-        {
-            "model": formula.title,
-            "given": token_words(count_content(given, formula)),
-            "sent": token_words(count_content(sent, formula)),
-        }
-        for formula in formulas_for(token_formulas(), profile.tokens.formulas)
+        {"model": cost.title, "given": token_words(cost.given), "sent": token_words(cost.sent)}
+        for cost in result_costs(shaped, profile, None)
     ]
 
 

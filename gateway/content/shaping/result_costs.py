@@ -1,0 +1,27 @@
+"""What a result costs each model of a host, in tokens: as its upstream gave it, and as the host is sent it."""
+
+from typing import NamedTuple
+
+from gateway.config.builtin_profiles import token_formulas
+from gateway.content.shaping.shaper import Shaped
+from gateway.core.profiles.profile import Profile
+from gateway.core.tokens import TokenCount, content_of_blocks, content_of_result, count_content, formulas_for
+
+
+class ResultCost(NamedTuple):
+    """What a result costs by one formula: as the upstream gave it, and as the host is sent it."""
+
+    formula: str
+    title: str
+    given: TokenCount
+    sent: TokenCount
+
+
+def result_costs(shaped: Shaped, profile: Profile, model: str | None) -> list[ResultCost]:
+    """Return the costs by each formula of the host's models; empty if nothing is known of them."""
+    given = content_of_blocks(shaped.envelope.blocks)
+    sent = content_of_result(shaped.result, profile.structured.host)
+    return [
+        ResultCost(formula.name, formula.title, count_content(given, formula), count_content(sent, formula))
+        for formula in formulas_for(token_formulas(), profile.tokens.formulas, model)
+    ]
