@@ -12,7 +12,6 @@ import anyio
 import anyio.lowlevel
 from anyio import to_thread
 from anyio.abc import AsyncResource, ByteReceiveStream, ByteSendStream
-from mcp.shared._stream_protocols import ReadStream
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
@@ -20,6 +19,7 @@ from pydantic import ValidationError
 from gateway.core.model.json_shape import is_deep, may_be_deep
 from gateway.core.model.json_values import as_object, is_dict
 from gateway.serving.mcp.early_stdio import MAX_LINE_BYTES, Arrival, Lines
+from gateway.serving.mcp.message_reads import MessageReads
 from gateway.serving.mcp.written_json import message_pieces
 
 _LONGEST_LINE = 2 * MAX_LINE_BYTES
@@ -43,7 +43,7 @@ class Sender:
     model: str | None = None
 
 
-class LineReads(AsyncResource):
+class LineReads(MessageReads):
     """The messages that arrive, as the SDK's `ReadStream`. `rest` are bytes that have arrived before.
 
     A line that is not a message is dropped. One that is too long ends the stream. `settle` is awaited at the end of the
@@ -60,15 +60,6 @@ class LineReads(AsyncResource):
         self.settle: Callable[[], Awaitable[None]] | None = None
         self.room: Callable[[], Awaitable[None]] | None = None
         """Awaited before more is read: it waits while too many answers are unread."""
-
-    async def receive(self) -> SessionMessage | Exception:
-        try:
-            return await self.__anext__()
-        except StopAsyncIteration:
-            raise anyio.EndOfStream from None
-
-    def __aiter__(self) -> ReadStream[SessionMessage | Exception]:
-        return self
 
     async def __anext__(self) -> SessionMessage | Exception:
         await anyio.lowlevel.checkpoint()

@@ -11,7 +11,6 @@ from contextlib import AbstractAsyncContextManager
 import anyio
 import anyio.lowlevel
 from anyio.abc import AsyncResource
-from mcp.shared._stream_protocols import ReadStream
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
@@ -22,6 +21,7 @@ from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, INVALID_RE
 from gateway.serving.mcp.downstream import Downstream
 from gateway.serving.mcp.early_stdio import EarlyStdio
 from gateway.serving.mcp.handshake import Handshake, Refusal
+from gateway.serving.mcp.message_reads import MessageReads
 from gateway.serving.mcp.service import Service
 from gateway.serving.mcp.streams import StreamConnection
 from gateway.serving.mcp.written_json import message_pieces
@@ -82,7 +82,7 @@ def expected_host(handshake: Handshake) -> Caller | None:
     )
 
 
-class _Inbox(AsyncResource):
+class _Inbox(MessageReads):
     """The host's messages as the SDK's `ReadStream`.
 
     Until the messages are taken, `starting` is cancelled when the host leaves: at once, or after `linger` seconds if it
@@ -109,15 +109,6 @@ class _Inbox(AsyncResource):
         self._arrived = anyio.Event()
         if self._opening.ended and self._connection is None:
             self._starting.deadline = anyio.current_time() + (self._linger if self._opening.waiting else 0)
-
-    async def receive(self) -> SessionMessage | Exception:
-        try:
-            return await self.__anext__()
-        except StopAsyncIteration:
-            raise anyio.EndOfStream from None
-
-    def __aiter__(self) -> ReadStream[SessionMessage | Exception]:
-        return self
 
     async def __anext__(self) -> SessionMessage | Exception:
         await anyio.lowlevel.checkpoint()
