@@ -65,6 +65,7 @@ COMMANDS: Final[Mapping[str, _Command]] = {
     "audit": _Command("audit.app", "Verify and show the audit trail."),
     "logs": _Command("logs.logs", "Show the log of a gateway."),
     "reload": _Command("reload.reload", "Make a running gateway reload its configuration."),
+    "migrate": _Command("migrate.migrate", "Show and update the formats of kept files."),
     "stop": _Command("stop.stop", "Stop a running gateway."),
     "calibrate": _Command("calibrate.calibrate", "Measure what a host shows its model."),
     "doctor": _Command("doctor.doctor", "Find out what is wrong, and how to fix it."),

@@ -12,10 +12,11 @@ from gateway.config.expansion import expand
 from gateway.config.find_config import FILE_VARIABLE, absolute_path, find_file
 from gateway.config.foreign import translate_document
 from gateway.config.problems import Location, Problem, config_error
-from gateway.config.schema import Settings
+from gateway.config.schema import FILE_VERSION, Settings
 from gateway.config.secret_sources import secret_sources
 from gateway.config.token_hashes import hash_of
 from gateway.config.validation import validate
+from gateway.core.model.format_versions import newer_than
 from gateway.core.model.json_values import as_object, is_dict, is_list, is_object
 from gateway.errors import ConfigError
 
@@ -70,6 +71,9 @@ def _settings(document: Mapping[str, Any], file: Path, shown: Path, environ: Map
         sources = None  # what other programs write in this form means something else
         translation = translate_document(document)
         document, problems, as_written = translation.document, translation.problems, translation.written
+    elif (newer := newer_than(FILE_VERSION, document.get("version"))) is not None:
+        # Alone: what else seems wrong may be right for a newer gateway.
+        raise config_error(str(shown), [Problem(("version",), newer, "update the gateway")])
     expanded, unset = expand(document, {PYTHON_VARIABLE: sys.executable, **environ}, sources)
     problems += tuple(Problem(as_written(one.location), one.what, one.remedy) for one in unset)
     settings, invalid = validate(Settings, _anchored(expanded, file.parent, environ), renamed=as_written)

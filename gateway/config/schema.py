@@ -39,6 +39,9 @@ PrefixRule = Literal["always", "when-needed", "never"]
 LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
+FILE_VERSION = 1
+"""The version of the format of mcp-gateway.toml. It grows when a gateway that does not know it cannot read a file."""
+
 OWN_NAME = "gateway"
 """The name of the gateway's own tools; no upstream may have it."""
 
@@ -667,6 +670,8 @@ class LoggingSettings(Section):
 class Settings(SecretSection):
     """The whole file."""
 
+    version: Annotated[int, Field(ge=1, le=FILE_VERSION)] = FILE_VERSION
+    """The version of the file's format, so that a gateway too old for it says so."""
     gateway: GatewaySettings = GatewaySettings()
     http: HttpSettings = HttpSettings()
     access: AccessSettings = AccessSettings()

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from gateway.config.schema import UpstreamSettings
 from gateway.core.model.canonical_json import digest_of_json
+from gateway.core.model.format_versions import UPDATE_GATEWAY, newer_than
 from gateway.core.model.json_values import as_dict, as_list, as_object, as_text, is_dict
 from gateway.core.policy.pins import Difference, differences, server_difference
 from gateway.errors import GatewayError
@@ -35,7 +36,15 @@ Form = Mapping[str, Any]
 
 
 class PinsDamaged(Exception):
-    """The file is there, but cannot be read, or is not a file of pins."""
+    """The file is there, but cannot be read, or is not a file of pins. `remedy`: what helps, if that is known."""
+
+    remedy: str | None = None
+
+
+class PinsNewer(PinsDamaged):
+    """The file was written by a newer version of the gateway."""
+
+    remedy = UPDATE_GATEWAY
 
 
 class SeenTool(NamedTuple):
@@ -109,12 +118,15 @@ def read_pins(path: Path) -> PinnedTools | None:
     """Return the pins in the file; None if there is no file.
 
     Raises:
-        PinsDamaged: it cannot be used.
+        PinsDamaged: it cannot be used, or only by a newer gateway (`PinsNewer`).
     """
     try:
         if path.stat().st_size > LARGEST:
             raise PinsDamaged(f"{path} is too large")
-        return _parsed(json.loads(path.read_bytes()))
+        value = json.loads(path.read_bytes())
+        if is_dict(value) and (words := newer_than(VERSION, value.get("version"))) is not None:
+            raise PinsNewer(f"{path} cannot be read: {words}")
+        return _parsed(value)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, RecursionError) as error:
@@ -124,15 +136,18 @@ def read_pins(path: Path) -> PinnedTools | None:
 def change_pins(path: Path, change: Callable[[PinnedTools | None], PinnedTools | None]) -> PinnedTools | None:
     """Change the pins in the file while nobody else does, and return them. `change` may return what it was given.
 
-    A damaged file counts as missing.
+    A damaged file counts as missing, but not one of a newer gateway.
 
     Raises:
         OSError: the file cannot be written.
+        PinsNewer: a newer gateway has written it.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with locked(path.with_suffix(".lock"), _LOCK_SECONDS):
         try:
             before = read_pins(path)
+        except PinsNewer:
+            raise
         except PinsDamaged:
             before = None
         after = change(before)
@@ -159,6 +174,8 @@ def approve_pins(
         return change_pins(path, approved)
     except OSError as error:
         raise GatewayError(f"{path} cannot be written: {error}") from None
+    except PinsNewer as newer:
+        raise GatewayError(str(newer), remedy=newer.remedy) from None
 
 
 def newly_pinned(

@@ -131,7 +131,7 @@ class Pins:
         try:
             words = summary(self.changes(name, settings), hold=self.mode_of(settings) == "hold")
         except PinsDamaged as error:
-            return f"{error}; {_repin(name)}"
+            return f"{error}; {error.remedy or _repin(name)}"
         return None if words is None else f"{words}; {remedy(name)}"
 
     def _withheld(self, listing: _Listing) -> Sequence[WithheldTool]:
@@ -141,7 +141,7 @@ class Pins:
                 pins = self._compared(listing, forms)
             except PinsDamaged as error:
                 self._tell(f"upstream {listing.upstream}: {error}")
-                why = f"the pins of {listing.upstream} cannot be read; {_repin(listing.upstream)}"
+                why = f"the pins of {listing.upstream} cannot be read; {error.remedy or _repin(listing.upstream)}"
                 return _all(listing, forms, why) if listing.hold else ()
         if pins is None:
             return ()

@@ -13,7 +13,7 @@ from gateway.core.model.caller import Caller
 from gateway.routing.call_rules import CallRules
 from gateway.upstream import Upstream
 from gateway.upstream.catalogues import RememberedLists
-from gateway.upstream.pin_files import PinsDamaged, change_pins, pins_path, read_pins
+from gateway.upstream.pin_files import PinnedTools, PinsDamaged, PinsNewer, change_pins, pins_path, read_pins
 from gateway.upstream.pins import Pins
 
 HOST = Caller()
@@ -175,12 +175,12 @@ def test_two_gateways_share_the_file(tmp_path: Path, server: Server) -> None:
     [
         lambda text: text[: len(text) // 2],
         lambda text: "[]",
-        lambda text: text.replace('"version":1', '"version":9'),
+        lambda text: text.replace('"version":1', '"version":0'),
         lambda text: text.replace("Sends.", "Sends!"),
         lambda text: "\x00",
         lambda text: "[" * 100_000,
     ],
-    ids=["cut", "another value", "another version", "edited", "no JSON", "deep"],
+    ids=["cut", "another value", "no version", "edited", "no JSON", "deep"],
 )
 @pytest.mark.parametrize("mode", ["hold", "warn"])
 def test_damaged_pins_withhold_everything_where_changes_would(
@@ -195,6 +195,21 @@ def test_damaged_pins_withhold_everything_where_changes_would(
     assert "pins approve mail" in str(pins.summary(server.name, server.settings))
     with pytest.raises(PinsDamaged):
         read_pins(path)
+
+
+@pytest.mark.parametrize("mode", ["hold", "warn"])
+def test_pins_of_a_newer_gateway_withhold_as_damaged_ones_do_and_are_never_replaced(
+    tmp_path: Path, server: Server, mode: PinMode
+) -> None:
+    pins, path = Pins(tmp_path, mode), file_of(tmp_path, server)
+    held(pins, server, SEND)
+    path.write_text(path.read_text().replace('"version":1', '"version":9'))
+    newer = path.read_bytes()
+    assert list(held(pins, server, SEND)) == (["send"] if mode == "hold" else [])
+    assert "update the gateway" in str(pins.summary(server.name, server.settings))
+    with pytest.raises(PinsNewer):
+        change_pins(path, lambda _: PinnedTools(server.name))
+    assert path.read_bytes() == newer
 
 
 def test_pins_that_cannot_be_written_hold_for_as_long_as_the_gateway_runs(tmp_path: Path, server: Server) -> None:

@@ -18,7 +18,7 @@ from gateway.core.wording import counted, plain
 from gateway.errors import ConfigError, GatewayError
 from gateway.serving.control.client import ask
 from gateway.serving.control.records import running
-from gateway.upstream.pin_files import Change, PinnedTools, PinsDamaged, approve_pins, pins_path, read_pins
+from gateway.upstream.pin_files import Change, PinnedTools, PinsDamaged, PinsNewer, approve_pins, pins_path, read_pins
 
 app = typer.Typer(name="pins", help="See and approve changed tools.", invoke_without_command=True)
 
@@ -62,7 +62,8 @@ def diff(
     for name in names:
         pins = _pins_of(name, settings)
         if isinstance(pins, PinsDamaged):
-            raise GatewayError(str(pins), remedy=f"`mcp-gateway pins approve {name}` pins its tools as they are")
+            remedy = pins.remedy or f"`mcp-gateway pins approve {name}` pins its tools as they are"
+            raise GatewayError(str(pins), remedy=remedy)
         changes += [(name, change) for change in (pins.changes() if pins is not None else ())]
     if as_json:
         say_json([{"server": name, **change._asdict()} for name, change in changes])
@@ -88,6 +89,8 @@ def approve(
     check_upstream(server, settings.upstreams)
     path = _path(server, settings)
     pins = _pins_of(server, settings)
+    if isinstance(pins, PinsNewer):
+        raise GatewayError(str(pins), remedy=pins.remedy)
     if isinstance(pins, PinsDamaged):
         path.unlink(missing_ok=True)
         say(f"the damaged pins of {server} are removed; it is pinned when it is used next")

@@ -90,7 +90,7 @@ def _pinned(context: CheckContext, upstreams: Mapping[str, Upstream]) -> dict[st
                 f"mcp-gateway pins diff {name}",
             )
         except PinsDamaged as error:
-            words, todo = str(error), f"mcp-gateway pins approve {name}"
+            words, todo = str(error), error.remedy or f"mcp-gateway pins approve {name}"
         if words is not None:
             found[name] = [CheckResult(f"upstream {name}", level, words, todo)]
     return found

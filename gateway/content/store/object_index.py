@@ -11,7 +11,8 @@ from gateway.config.schema import StoreSettings
 from gateway.content.store import store_errors
 from gateway.content.store.backend import Backend, FoundObject
 from gateway.content.store.lru_quota import Held, LruQuota
-from gateway.content.store.records import ABOUT, BYTES, GONE, USED, ContentRecord, read_record
+from gateway.content.store.records import ABOUT, BYTES, GONE, USED, ContentRecord, newer_record, read_record
+from gateway.errors import StoreUnavailable
 
 MOST_GONE = 16_384
 """The number of removed pieces for which the store remembers the reason."""
@@ -75,9 +76,17 @@ class ObjectIndex:
         """Changes that this process made while `tidy` runs; None for a removed piece."""
 
     async def read(self, piece: ContentKey) -> ContentRecord | None:
-        """Return the record of a piece; None if there is none, or none that can be read."""
+        """Return the record of a piece; None if there is none, or none that can be read.
+
+        Raises:
+            StoreUnavailable: a newer version of the gateway has written it.
+        """
         content = await self._backend.get(piece.record_name)
-        return None if content is None else read_record(content)
+        if content is None:
+            return None
+        if (record := read_record(content)) is None and (newer := newer_record(content)) is not None:
+            raise StoreUnavailable(f"the content {piece.ident} cannot be read: {newer}", remedy="update the gateway")
+        return record
 
     async def why_gone(self, piece: ContentKey) -> str | None:
         """Return the recorded reason why a piece is gone; None if there is none."""
@@ -172,7 +181,9 @@ class ObjectIndex:
                 await anyio.lowlevel.checkpoint()
             if (record := read_record(contents.get(piece.record_name, b""))) is not None:
                 read[piece] = _Known(stamps[piece].stamp, record)
-        known = {**{piece: self._known[piece] for piece in stamps if piece in self._known}, **read}
+        # A changed record that cannot be read, as a newer gateway writes them, is not known any more.
+        unchanged = stamps.keys() - set(new)
+        known = {**{piece: self._known[piece] for piece in stamps if piece in unchanged}, **read}
         for piece, record in self._changed.items():
             known.pop(piece, None)
             if record is not None:

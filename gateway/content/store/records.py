@@ -20,9 +20,14 @@ from pydantic import Field, TypeAdapter
 
 from gateway.content.store.content import Stored
 from gateway.content.store.handles import new_handle
+from gateway.core.model.format_versions import newer_than
+from gateway.core.model.json_values import as_object
 from gateway.core.model.kinds import kind_of
 
 KEY, ABOUT, BYTES, USED, GONE = "key", "about", "bytes", "used", "gone"
+
+CONTENT_VERSION = 1
+"""The version of the layout and of the records."""
 
 _ID = r"^[0-9a-hjkmnp-tv-z]{12}$"
 
@@ -64,6 +69,14 @@ def read_record(content: bytes) -> ContentRecord | None:
     """Read what `ContentRecord.written` wrote; None for anything else that may be in the store."""
     try:
         return _RECORD.validate_python(json.loads(content))
+    except (ValueError, RecursionError):
+        return None
+
+
+def newer_record(content: bytes) -> str | None:
+    """Return the words about a record that a newer version of the gateway wrote; None for any other."""
+    try:
+        return newer_than(CONTENT_VERSION, as_object(json.loads(content)).get("version"))
     except (ValueError, RecursionError):
         return None
 

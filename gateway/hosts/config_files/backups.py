@@ -8,10 +8,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from gateway.core.model.format_versions import newer_than
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.files import read_bytes, replace_file
 
 _KEPT = 5
+
+RECORD_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -30,13 +33,14 @@ class BackupRecord:
     exact: bool = True
     taken_out: tuple[str, ...] = ()
     made_folders: tuple[str, ...] = ()
+    version: int = RECORD_VERSION
 
 
 class Backups:
     """The backups in a folder, one of each host's file."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
 
     @classmethod
     def of_user(cls) -> "Backups":
@@ -54,12 +58,16 @@ class Backups:
         content = read_bytes(self._home(host, file) / "record.json")
         try:
             said: dict[str, Any] = json.loads(content or b"null") or {}
+            newer = newer_than(RECORD_VERSION, said.get("version"))
             lists = {key: tuple(said.get(key, ())) for key in ("names", "taken_out", "made_folders")}
             fields: dict[str, Any] = {**said, **lists}
-            return BackupRecord(**fields) if said else None
-        except (ValueError, TypeError):
-            where = str(self._home(host, file))
-            raise ConfigError("is damaged", where=where, remedy="its file `before` is the host's old file") from None
+            if newer is None:
+                return BackupRecord(**fields) if said else None
+        except (ValueError, TypeError, AttributeError):
+            newer = None
+        what = "is damaged" if newer is None else f"cannot be read: {newer}"
+        where = str(self._home(host, file))
+        raise ConfigError(what, where=where, remedy="its file `before` is the host's old file")
 
     def before(self, host: str, file: Path) -> bytes | None:
         """Return the original content."""
@@ -85,7 +93,7 @@ class Backups:
 
     def _home(self, host: str, file: Path) -> Path:
         digest = hashlib.sha256(os.path.realpath(file).encode("utf-8", "surrogateescape")).hexdigest()
-        return self._folder / f"{host}-{digest[:12]}"
+        return self.folder / f"{host}-{digest[:12]}"
 
     def _step_back(self, host: str, file: Path) -> None:
         place = self.place(host, file)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import anyio
 from anyio import to_thread
 
+from gateway.core.model.format_versions import newer_than
 from gateway.errors import ConfigError
 from gateway.serving.authorization.availability import Availability
 from gateway.serving.authorization.sql_database import VERSION, Rows, Transaction, statements_from
@@ -216,8 +217,8 @@ def _prepare(connection: "psycopg.Connection[Any]") -> None:
         connection.execute("CREATE TABLE version (number INTEGER NOT NULL)")
         connection.execute("INSERT INTO version VALUES (0)")
     version = _one(connection, "SELECT number AS one FROM version")
-    if version > VERSION:
-        raise psycopg.NotSupportedError(f"it was written by a newer version of the gateway (schema {version})")
+    if (words := newer_than(VERSION, version)) is not None:
+        raise psycopg.NotSupportedError(words)
     for statement in statements_from(version):
         connection.execute(statement.encode("ascii"))
     connection.execute("UPDATE version SET number = %s", (VERSION,))

@@ -8,6 +8,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,6 +16,7 @@ import anyio
 from anyio import to_thread
 
 from gateway.config.schema import Settings
+from gateway.core.model.format_versions import newer_than
 from gateway.errors import ConfigError
 from gateway.serving.authorization.availability import Availability
 from gateway.serving.authorization.sql_database import VERSION, Transaction, statements_from
@@ -127,6 +129,7 @@ def _connect(path: Path | None) -> sqlite3.Connection:
     )
     try:
         connection.row_factory = sqlite3.Row
+        _back_up(connection, path)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA secure_delete = ON")
@@ -137,12 +140,56 @@ def _connect(path: Path | None) -> sqlite3.Connection:
     return connection
 
 
+def version_of(path: Path) -> int:
+    """Return the version of the tables in a file, without changing it; 0: it has none yet.
+
+    Raises:
+        sqlite3.Error: it cannot be read.
+    """
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=_BUSY_SECONDS)
+    try:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        return version
+    finally:
+        connection.close()
+
+
+def backup_path(path: Path, version: int) -> Path:
+    """Return where a file of this version is copied before its tables are changed."""
+    return path.with_name(f"{path.name}.format-{version}")
+
+
+def _back_up(connection: sqlite3.Connection, path: Path | None) -> None:
+    """Copy a file whose tables are older, before anything in it is changed. What was copied before stays."""
+    version = _known_version(connection)
+    if path is None or not 0 < version < VERSION:
+        return
+    backup = backup_path(path, version)
+    if not backup.exists():
+        os.close(os.open(backup, os.O_RDWR | os.O_CREAT, 0o600))
+        with closing(sqlite3.connect(backup)) as copy:
+            connection.backup(copy)
+    logger.warning(
+        "%s is of an older version of the gateway: its tables are brought up to date (format %d to %d); as it was, it "
+        "is in %s",
+        path,
+        version,
+        VERSION,
+        backup,
+    )
+
+
+def _known_version(connection: sqlite3.Connection) -> int:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if (words := newer_than(VERSION, version)) is not None:
+        raise sqlite3.DatabaseError(words)
+    return version
+
+
 def _prepare(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version > VERSION:
-            raise sqlite3.DatabaseError(f"it was written by a newer version of the gateway (schema {version})")
+        version = _known_version(connection)
         for statement in statements_from(version):
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {VERSION}")

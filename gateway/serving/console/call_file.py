@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gateway.core.model.caller import Caller
+from gateway.core.model.format_versions import newer_than
 from gateway.core.model.json_values import as_object
 from gateway.core.model.notes import Note
 from gateway.errors import ConfigError
@@ -27,7 +28,7 @@ from gateway.telemetry.calls import CallRecord
 
 logger = logging.getLogger(__name__)
 
-_VERSION = 1
+CALL_FILE_VERSION = 1
 _BUSY_SECONDS = 5.0
 _SCHEMA = """
 CREATE TABLE calls (number INTEGER PRIMARY KEY, began REAL NOT NULL, line TEXT NOT NULL);
@@ -250,8 +251,8 @@ def _connect(path: Path) -> sqlite3.Connection:
 def _refuse_others(connection: sqlite3.Connection) -> None:
     """Raise sqlite3.DatabaseError if the file is not of calls, before anything in it is changed."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version > _VERSION:
-        raise sqlite3.DatabaseError(f"it was written by a newer version of the gateway (schema {version})")
+    if (words := newer_than(CALL_FILE_VERSION, version)) is not None:
+        raise sqlite3.DatabaseError(words)
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if version == 0 and tables:
         raise sqlite3.DatabaseError("it is another program's database")
@@ -263,4 +264,4 @@ def _prepare(connection: sqlite3.Connection) -> None:
         with connection:
             for statement in _SCHEMA.split(";"):
                 connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {_VERSION}")
+            connection.execute(f"PRAGMA user_version = {CALL_FILE_VERSION}")

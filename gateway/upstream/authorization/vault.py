@@ -23,6 +23,7 @@ from pydantic import ValidationError
 from gateway.config.expansion import NoValue
 from gateway.config.login_settings import LoginSettings
 from gateway.config.secret_sources import find_in_keyring, keep_in_keyring
+from gateway.core.model.format_versions import UPDATE_GATEWAY, newer_than
 from gateway.core.model.json_values import is_list, is_object
 from gateway.errors import LoginUnreadable, VaultLocked
 from gateway.system.file_lock import locked
@@ -35,7 +36,7 @@ KEYRING_ENTRY = "logins key"
 
 FILE_NAME = "logins.json"
 
-_VERSION = 1
+LOGINS_VERSION = 1
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
 _LARGEST = 16 * 1024 * 1024
@@ -92,6 +93,10 @@ class SealingKey:
                 raise _no_keyring(problem) from problem
             self.known = None if found is None else _derived(found)
         return self.known
+
+
+class _NewerFile(Exception):
+    """The file was written by a newer version of the gateway."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +173,8 @@ class SealedVault:
             self._unreadable(error)
         try:
             return _parsed(content)
+        except _NewerFile as newer:
+            raise VaultLocked(f"the logins in {self._path} cannot be read: {newer}", remedy=UPDATE_GATEWAY) from None
         except (ValueError, RecursionError, KeyError, TypeError):
             raise VaultLocked(
                 f"the logins in {self._path} cannot be read: the file is damaged",
@@ -238,7 +245,7 @@ def _derived(secret: str) -> bytes:
 
 
 def _bound(key: LoginKey) -> bytes:
-    return json.dumps([_VERSION, *key]).encode()
+    return json.dumps([LOGINS_VERSION, *key]).encode()
 
 
 def _sealed(key: LoginKey, tokens: Tokens, secret: bytes) -> str:
@@ -267,7 +274,9 @@ def _opened(key: LoginKey, sealed: str, secret: bytes | None, path: Path) -> Tok
 
 def _parsed(content: bytes) -> _Kept:
     document: Any = json.loads(content)
-    if len(content) > _LARGEST or not is_object(document) or document.get("version") != _VERSION:
+    if is_object(document) and (words := newer_than(LOGINS_VERSION, document.get("version"))) is not None:
+        raise _NewerFile(words)
+    if len(content) > _LARGEST or not is_object(document) or document.get("version") != LOGINS_VERSION:
         raise ValueError
     entries = document["logins"]
     if not is_list(entries):
@@ -283,4 +292,4 @@ def _parsed(content: bytes) -> _Kept:
 
 def _written(kept: _Kept) -> bytes:
     entries = [{**key._asdict(), "sealed": sealed} for key, sealed in kept.items()]
-    return json.dumps({"version": _VERSION, "logins": entries}, indent=1).encode() + b"\n"
+    return json.dumps({"version": LOGINS_VERSION, "logins": entries}, indent=1).encode() + b"\n"

@@ -182,7 +182,7 @@ async def test_a_record_that_cannot_be_read_hides_one_piece_and_costs_no_bytes(m
         "{",
         "[]",
         "null",
-        json.dumps({"version": 2}),
+        json.dumps({"version": 0}),
         written.replace('"object": "', '"object": "../'),
     ):
         record.write_text(garbage)
