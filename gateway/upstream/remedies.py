@@ -39,6 +39,8 @@ class FailedUpstream:
     settings: UpstreamSettings
     details: Mapping[str, str]
     command_line: str | None = None
+    login_command: str | None = None
+    """The command that logs in to it, if it is not the plain one."""
 
     def key(self, name: str) -> str:
         """Return the full name of one of its settings in the configuration file."""
@@ -61,7 +63,7 @@ class FailedUpstream:
     @property
     def login(self) -> str:
         """The command that logs in to it."""
-        return login_command(self.name)
+        return self.login_command or login_command(self.name)
 
 
 Text = str | Callable[[FailedUpstream], str | None]
@@ -80,9 +82,19 @@ def brief_remedy(code: FailureCode, upstream: FailedUpstream) -> str | None:
     return _worded(REMEDIES.get(code, Remedy()).brief, upstream)
 
 
-def full_remedy(failure: Failure | None, name: str, settings: UpstreamSettings, command_line: str | None = None) -> str:
-    """Return the full remedy for a failure; its own remedy if the table has nothing more precise."""
-    upstream = FailedUpstream(name, settings, failure.details if failure is not None else {}, command_line)
+def full_remedy(
+    failure: Failure | None,
+    name: str,
+    settings: UpstreamSettings,
+    command_line: str | None = None,
+    *,
+    login: str | None = None,
+) -> str:
+    """Return the full remedy for a failure; its own remedy if the table has nothing more precise.
+
+    `command_line` is the upstream's, and `login` the command that logs in to it, with the options that it needs here.
+    """
+    upstream = FailedUpstream(name, settings, failure.details if failure is not None else {}, command_line, login)
     if failure is not None:
         full = _worded(REMEDIES.get(failure.code, Remedy()).full, upstream) or failure.remedy
         if full:
