@@ -140,7 +140,8 @@ def standing_words(upstream: Upstream) -> str:
     if state == "login" and upstream.cause:
         return upstream.cause
     if upstream.state.is_pending:
-        state += f" for {_seconds(passed - upstream.waited)}"
+        seconds = passed - upstream.waited
+        state += f" for {_seconds(seconds)}" if seconds >= 1 else ""
     return f"{state}: {upstream.cause}" if upstream.cause else state
 
 

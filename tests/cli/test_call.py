@@ -184,7 +184,7 @@ def test_where_nothing_is_there_to_be_saved_it_is_said(command, pictures, tmp_pa
     everybody = told("pics__picture", "--profile", "all")
     assert given in everybody
     assert everybody.startswith("nothing to save for ")
-    assert " profiles: ag2, " in everybody.splitlines()[0]
+    assert " profiles: cline, " in everybody.splitlines()[0]
     assert len(everybody.splitlines()[0]) < 220
     named = told("pics__picture", "--profile", "all", "-v")
     assert given in named
