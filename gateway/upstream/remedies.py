@@ -185,11 +185,21 @@ def _unauthorized(upstream: FailedUpstream) -> str:
     return f"{set_header}; or log in: {upstream.login}" if wants == "token" else set_header
 
 
+def _other_requests(upstream: FailedUpstream) -> str:
+    path = f"check the path of {upstream.key('url')}"
+    if upstream.settings.transport == "auto":  # both kinds of requests have been tried
+        return f"{path}: most servers have /mcp or /sse"
+    return f'{path}, and set {upstream.key("transport")} = "auto"'
+
+
+def _not_accepted(upstream: FailedUpstream) -> str:
+    return "check the path of the url" + ("" if upstream.settings.transport == "auto" else ", and transport")
+
+
 def _log_in(upstream: FailedUpstream) -> str:
     return upstream.login
 
 
-_OTHER_REQUESTS = 'check the path of {upstream}.url, and set {upstream}.transport = "auto"'
 _CHECK_URL = "check that the server runs, and the url"
 
 REMEDIES: Mapping[FailureCode, Remedy] = {
@@ -242,11 +252,11 @@ REMEDIES: Mapping[FailureCode, Remedy] = {
         "check the path of the url",
         "fix the path of {upstream}.url: most servers have /mcp or /sse",
     ),
-    FailureCode.METHOD_NOT_ALLOWED: Remedy("check the path of the url, and transport", _OTHER_REQUESTS),
-    FailureCode.REQUEST_REFUSED: Remedy(full=_OTHER_REQUESTS),
+    FailureCode.METHOD_NOT_ALLOWED: Remedy(_not_accepted, _other_requests),
+    FailureCode.REQUEST_REFUSED: Remedy(full=_other_requests),
     FailureCode.PROXY_UNAUTHORIZED: Remedy("check HTTP_PROXY and HTTPS_PROXY"),
     FailureCode.TOO_MANY_REQUESTS: Remedy("wait, or ask its operator for a higher limit"),
-    FailureCode.NOT_AN_EVENT_STREAM: Remedy("check the url", _OTHER_REQUESTS),
+    FailureCode.NOT_AN_EVENT_STREAM: Remedy("check the url", _other_requests),
     # The protocol, over any transport.
     FailureCode.MESSAGE_TOO_LARGE: Remedy("raise max_message_bytes if this is expected"),
     FailureCode.TOO_MUCH_WAITING: Remedy("it is started again; report this to the developers of the server"),
