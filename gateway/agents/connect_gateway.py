@@ -11,22 +11,30 @@ from urllib.parse import urlsplit
 
 import pybase64
 
+from gateway.agents.answer_approvals import ApprovalAnswers
+from gateway.agents.approval import AskByProgram, OnApproval
 from gateway.agents.gateway_context import GatewayContext
 from gateway.agents.source import PROFILE, Offer, Offered, StoredContent
 from gateway.agents.toolset import OpenGateway
 from gateway.config.schema import Timeouts, UpstreamSettings
 from gateway.content.store import ContentStore
+from gateway.core.model.approval_mark import ASKS, HEADER
+from gateway.core.model.caller import Caller
 from gateway.core.model.grant import SEPARATOR
 from gateway.core.model.json_values import as_object, is_dict
+from gateway.core.model.revisions import NEWEST_HANDSHAKE
 from gateway.core.model.wire import WireObject
 from gateway.core.wording import OWN_TOOLS, PUT_TOOL, plain
 from gateway.errors import ConfigError, ContentError, GatewayUnreachable, UpstreamError
 from gateway.upstream import Upstream, Upstreams
+from gateway.upstream.connection.request_context import RequestContext
+from gateway.upstream.upstream import nobody
 
 _NAME = "gateway"
 _LISTING = Timeouts(call=90, idle=90)
 _CALLING = Timeouts(call=86_400, idle=86_400)
 """The gateway and the toolset have limits of their own."""
+_CALLER = Caller(revision=NEWEST_HANDSHAKE)
 _PATH = "/mcp"
 _REMEDY = "start one with `mcp-gateway serve --http`, and give `connect` its token"
 _MAX_PAGES = 100
@@ -34,25 +42,31 @@ _MAX_MESSAGE_BYTES = 128 * 1024 * 1024
 """Larger than the largest result that a gateway accepts by default."""
 
 
-def connect(url: str, token: str | None = None) -> GatewayContext:
+def connect(url: str, token: str | None = None, *, on_approval: OnApproval | None = None) -> GatewayContext:
     """Connect to a running gateway (`mcp-gateway serve --http`) at its URL: `http://127.0.0.1:8484/mcp`.
 
     Enter the result, or await and close it, as for `gateway.open`. `token` is the one that the gateway requires.
     Results arrive as the upstreams gave them, whatever other hosts the gateway serves.
 
+    `on_approval` asks the user about a call of this program that a rule of the gateway lets pass only with an approval,
+    as for `gateway.open`. It is not asked if the gateway's `[policy] approval` is `terminal`.
+
     Raises, on entering:
-        ConfigError: `url` is not the address of a gateway.
+        ConfigError: `url` is not the address of a gateway, or `on_approval` is no function.
         GatewayUnreachable: nothing answers there, or it refuses. The message never contains the token.
     """
-    return GatewayContext(lambda: _connected(url, token))
+    return GatewayContext(lambda: _connected(url, token, on_approval))
 
 
 @asynccontextmanager
-async def _connected(url: str, token: str | None) -> AsyncGenerator[OpenGateway]:
-    settings = _settings(url, token)
+async def _connected(url: str, token: str | None, on_approval: OnApproval | None) -> AsyncGenerator[OpenGateway]:
+    ask = None if on_approval is None else AskByProgram(on_approval)
+    settings = _settings(url, token, answers=ask is not None)
+    # Only in the handshake era can the gateway ask while a call is running.
+    expected = nobody if ask is None else lambda: _CALLER
     raised: Exception | None = None
-    async with Upstreams({_NAME: settings}, on_change=_ignore) as upstreams:
-        source = _OverHttp(upstreams[_NAME])
+    async with Upstreams({_NAME: settings}, on_change=_ignore, expected=expected) as upstreams:
+        source = _OverHttp(upstreams[_NAME], ask)
         try:
             await source.reached()
             yield OpenGateway(source)
@@ -63,14 +77,19 @@ async def _connected(url: str, token: str | None) -> AsyncGenerator[OpenGateway]
         raise raised
 
 
-def _settings(url: str, token: str | None) -> UpstreamSettings:
+def _settings(url: str, token: str | None, *, answers: bool) -> UpstreamSettings:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigError("it begins with http:// or https://, and names a host", where="url")
+    headers = {"X-MCP-Profile": PROFILE}
+    if token:
+        headers["Authorization"] = f"Bearer {token}"
+    if answers:
+        headers[HEADER] = ASKS
     return UpstreamSettings(
         url=url if parts.path.strip("/") else parts._replace(path=_PATH).geturl(),
         transport="http",
-        headers={"X-MCP-Profile": PROFILE, **({"Authorization": f"Bearer {token}"} if token else {})},
+        headers=headers,
         max_message_bytes=_MAX_MESSAGE_BYTES,
     )
 
@@ -78,8 +97,9 @@ def _settings(url: str, token: str | None) -> UpstreamSettings:
 class _OverHttp:
     """The gateway at a URL. Its upstreams are recognised by the prefixes of their tools."""
 
-    def __init__(self, upstream: Upstream) -> None:
+    def __init__(self, upstream: Upstream, ask: AskByProgram | None) -> None:
         self._upstream = upstream
+        self._ask = ask
 
     async def reached(self) -> None:
         """Wait for the first connection. Raises GatewayUnreachable."""
@@ -109,9 +129,21 @@ class _OverHttp:
         return Offer(tools, list(dict.fromkeys(tool.provider for tool in tools if tool.provider)))
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> WireObject:
-        """Call a tool and return its raw result."""
+        """Call a tool and return its raw result.
+
+        Raises:
+            NotAllowed: the user of this program has not approved the call.
+        """
         params = {"name": name, "arguments": dict(arguments)}
-        return await self._upstream.request("tools/call", params, timeout=_CALLING)
+        if self._ask is None:
+            return await self._upstream.request("tools/call", params, timeout=_CALLING)
+        host = ApprovalAnswers(self._ask)
+        context = RequestContext(_CALLER, host=host)
+        try:
+            return await self._upstream.request("tools/call", params, context, _CALLING)
+        finally:
+            if host.error is not None:
+                raise host.error
 
     @property
     def store(self) -> ContentStore:

@@ -23,7 +23,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from gateway.agents import OpenGateway as AsyncGateway
 from gateway.agents import Responded
 from gateway.agents import Toolset as AsyncToolset
-from gateway.agents.approval import ApprovalRequest
+from gateway.agents.approval import ApprovalRequest, OnApproval
 from gateway.agents.connect_gateway import connect as connect_async
 from gateway.agents.open import open as open_async
 from gateway.agents.source import StoredContent
@@ -94,16 +94,24 @@ def open(
 ) -> AbstractContextManager[Gateway]:
     """See `gateway.open`; here, `on_approval` is an ordinary function, which is called in another thread."""
 
+    return _entered(lambda: open_async(settings, on_approval=_in_thread(on_approval)))
+
+
+def connect(
+    url: str, token: str | None = None, *, on_approval: Callable[[ApprovalRequest], bool] | None = None
+) -> AbstractContextManager[Gateway]:
+    """See `gateway.connect`; here, `on_approval` is an ordinary function, which is called in another thread."""
+    return _entered(lambda: connect_async(url, token, on_approval=_in_thread(on_approval)))
+
+
+def _in_thread(on_approval: Callable[[ApprovalRequest], bool] | None) -> OnApproval | None:
+    if on_approval is None:
+        return None
+
     async def ask(call: ApprovalRequest) -> bool:
-        assert on_approval is not None
         return await anyio.to_thread.run_sync(on_approval, call)
 
-    return _entered(lambda: open_async(settings, on_approval=None if on_approval is None else ask))
-
-
-def connect(url: str, token: str | None = None) -> AbstractContextManager[Gateway]:
-    """See `gateway.connect`."""
-    return _entered(lambda: connect_async(url, token))
+    return ask
 
 
 def lower_turn(calls: Sequence[Any], target: str, **options: Any) -> LoweredTurn:

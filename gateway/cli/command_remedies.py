@@ -2,38 +2,39 @@
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
+from gateway.cli.given_options import GivenOptions
+from gateway.cli.progress import standing_words
 from gateway.cli.terminal import remark
 from gateway.config.schema import UpstreamSettings
 from gateway.errors import ApprovalNeeded, Failure, FailureCode, UnknownResource, UnknownTool, UpstreamUnavailable
 from gateway.upstream.remedies import full_remedy
 
+if TYPE_CHECKING:
+    from gateway.upstream import Upstream
+
 _SLOW = frozenset({FailureCode.START_TIMEOUT, FailureCode.CONNECT_TIMEOUT, FailureCode.TIMED_OUT})
 """Failures of which only that too much time has passed is known, until `doctor` looks into them."""
 
-_DOCTOR = "`mcp-gateway doctor` finds out more"
-
 
 @contextmanager
-def command_remedies(upstreams: Mapping[str, UpstreamSettings], *, configured: bool) -> Generator[None]:
-    """Context manager: errors get the remedy of the command line.
-
-    `configured`: `upstreams` are those of a file, which can be edited and which `doctor` can check.
-    """
+def command_remedies(upstreams: Mapping[str, UpstreamSettings], given: GivenOptions) -> Generator[None]:
+    """Context manager: errors get the remedy of the command line, with the options that the command was given."""
     try:
         yield
     except UnknownTool as error:
-        raise UnknownTool(error.message, remedy="`mcp-gateway tools --app` lists the names") from None
+        raise UnknownTool(error.message, remedy=f"`{given.command('tools')}` lists the names") from None
     except ApprovalNeeded as error:
         raise ApprovalNeeded(error.message, rule=error.rule, remedy="--approve approves this call") from None
     except UnknownResource as error:
-        remedy = "`mcp-gateway tools --app` lists the pages"
+        remedy = f"`{given.command('tools', '--app')}` lists the pages"
         raise UnknownResource(error.message, uri=error.uri, remedy=remedy) from None
     except UpstreamUnavailable as error:
-        raise _explained(error, upstreams[error.upstream], configured=configured) from None
+        raise _explained(error, upstreams[error.upstream], given) from None
 
 
-def _explained(error: UpstreamUnavailable, settings: UpstreamSettings, *, configured: bool) -> UpstreamUnavailable:
+def _explained(error: UpstreamUnavailable, settings: UpstreamSettings, given: GivenOptions) -> UpstreamUnavailable:
     """Return the error with what is wrong and what to do: unlike a running gateway, a command does not try again.
 
     What the program said at its end is printed first.
@@ -44,12 +45,24 @@ def _explained(error: UpstreamUnavailable, settings: UpstreamSettings, *, config
     said = failure.details.get("stderr", "").splitlines()
     for line in said if len(said) > 1 else ():  # the failure names a single line itself
         remark(f"stderr: {line}")
-    known = full_remedy(failure, error.upstream, settings) if configured else failure.remedy
-    remedy = "; ".join(filter(None, (known, doctor_knows(failure, configured=configured))))
+    known = failure.remedy
+    if given.is_configured:
+        known = full_remedy(failure, error.upstream, settings, login=given.command("login", error.upstream))
+    remedy = "; ".join(filter(None, (known, _doctor_knows(failure, given))))
     words = f"is not available: {failure.message}"
     return UpstreamUnavailable(error.upstream, words, remedy=remedy or None, failure=failure)
 
 
-def doctor_knows(failure: Failure | None, *, configured: bool) -> str | None:
+def why_missing(upstream: "Upstream", outcome: str | None, given: GivenOptions) -> str:
+    """Return why an upstream is not available, with what to do; `outcome` is that of its first start, if it ended."""
+    failure = upstream.failure
+    if failure is not None and failure.code is FailureCode.LOGIN_REQUIRED and given.is_configured:
+        return f"{failure.message} ({given.command('login', upstream.name)})"
+    return "; ".join(filter(None, (outcome or standing_words(upstream), _doctor_knows(failure, given))))
+
+
+def _doctor_knows(failure: Failure | None, given: GivenOptions) -> str | None:
     """Name `doctor` for an upstream that did not answer in time; None for other failures, which say what is wrong."""
-    return _DOCTOR if configured and failure is not None and failure.code in _SLOW else None
+    if failure is None or failure.code not in _SLOW or not given.is_configured:
+        return None
+    return f"`{given.command('doctor')}` finds out more"

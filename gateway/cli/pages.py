@@ -98,13 +98,14 @@ def callers(
     app: bool,
     names: Sequence[str] = (),
     has_pages: bool = True,
+    listing: str = "mcp-gateway tools",
     *,
     verbose: bool = False,
 ) -> Mapping[str, Profile]:
     """Return the profiles whose hosts show pages and so can call the tool; name the others on stderr.
 
     `names` are those by which models call the tool, if they do; `has_pages`: whether there is a page that may call it;
-    `verbose`: name all that are left out, however many there are.
+    `listing` is the command that lists the names; `verbose`: name all that are left out, however many there are.
 
     Raises:
         UnknownTool: no host of these profiles shows pages.
@@ -116,7 +117,7 @@ def callers(
         if names:
             words += f"; here it is called {' or '.join(map(repr, names))}"
             as_page = f"only pages call it by its own name: to call it as one, {remedy}"
-            remedy = as_page if has_pages else "`mcp-gateway tools` lists the names"
+            remedy = as_page if has_pages else f"`{listing}` lists the names"
         else:
             words += ": only pages call it"
         raise UnknownTool(words, remedy=remedy)

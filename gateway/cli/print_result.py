@@ -73,15 +73,24 @@ def heading(names: Sequence[str], *, verbose: bool) -> str:
     return f"== {profile_names(names, verbose=verbose, room=_COLUMNS - 3)}"
 
 
+def _best_known_first(names: Sequence[str]) -> list[str]:
+    """Return the profiles in the order in which people look for theirs: hosts that can be installed, then the rest."""
+    from gateway.hosts.config_files.hosts import HOSTS
+
+    known = dict.fromkeys(host.profile or host.name for host in HOSTS.values())
+    places = {name: place for place, name in enumerate(known)}
+    return sorted(names, key=lambda name: places.get(name, len(places)))
+
+
 def profile_names(names: Sequence[str], *, verbose: bool = False, room: int = 60) -> str:
-    """Return the names of profiles, joined; if they exceed `room` characters, their number and the first of them.
+    """Return the names of profiles, joined; if they exceed `room` characters, their number and the best known of them.
 
     `verbose`: all of them however long that is.
     """
     every = ", ".join(names)
     if verbose or len(every) <= room:
         return every
-    shown = list(names)
+    shown = _best_known_first(names)
     while len(shown) > 1 and len(_shortened(shown, len(names))) > room:
         del shown[-1]
     return _shortened(shown, len(names))

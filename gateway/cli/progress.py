@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from gateway.upstream import Upstream
 
-ANNOUNCED_AFTER = 5.0
+ANNOUNCED_AFTER = 2.0
 """Seconds of waiting after which it is announced where stderr is not a terminal: a silent command seems to hang."""
 
 _PER_SECOND = 4
@@ -75,7 +75,13 @@ class Wait:
 
     @contextmanager
     def _announcing(self, upstreams: Collection[Upstream]) -> Generator[None]:
-        timer = Timer(ANNOUNCED_AFTER, _announce, [upstreams])
+        with self._later(lambda: _announce(upstreams)):
+            yield
+
+    @contextmanager
+    def _later(self, announce: Callable[[], None]) -> Generator[None]:
+        """Context manager that calls `announce` if its body takes long and nothing is shown meanwhile."""
+        timer = Timer(ANNOUNCED_AFTER, announce)
         timer.daemon = True
         if self._announced:
             timer.start()
@@ -86,7 +92,7 @@ class Wait:
 
     @contextmanager
     def line(self, words: Callable[[], str]) -> Generator[None]:
-        """Context manager that shows one line with the seconds that have passed."""
+        """Context manager that shows one line with the seconds that have passed, or else announces it once."""
         from rich.text import Text
 
         began = time.monotonic()
@@ -95,7 +101,7 @@ class Wait:
             text = f"{words()}, {_seconds(time.monotonic() - began)}"
             return Text(neutral(plain(text, _LONGEST)), no_wrap=True, overflow="ellipsis")
 
-        with self._live(rendered):
+        with self._live(rendered), self._later(lambda: remark(plain(words(), _LONGEST))):
             yield
 
     def _live(self, render: Callable[[], RenderableType]) -> Any:
@@ -134,7 +140,8 @@ def standing_words(upstream: Upstream) -> str:
     if state == "login" and upstream.cause:
         return upstream.cause
     if upstream.state.is_pending:
-        state += f" for {_seconds(passed - upstream.waited)}"
+        seconds = passed - upstream.waited
+        state += f" for {_seconds(seconds)}" if seconds >= 1 else ""
     return f"{state}: {upstream.cause}" if upstream.cause else state
 
 

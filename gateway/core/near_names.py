@@ -1,6 +1,6 @@
 """Names similar to an unknown one, and what to say of it: the one way in which every message suggests names."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from itertools import islice
 
@@ -49,9 +49,15 @@ def which_name(given: str, names: Collection[str], *, none: str = "there are non
     return f"{asked} there are: {listed}" if asked is not None and len(names) > 1 else asked or f"there are: {listed}"
 
 
-def nearest_words(given: str, names: Collection[str]) -> str:
-    """Return the end of a sentence that names up to three similar names; empty if there are none."""
+def nearest_words(given: str, names: Collection[str], short: Mapping[str, str] | None = None) -> str:
+    """Return the end of a sentence that names up to three similar names; empty if there are none.
+
+    If none is similar, the short names of `names` are compared.
+    """
     near = _most_similar(given, names, _MOST)
+    if not near and short:
+        similar = _most_similar(given, tuple(dict.fromkeys(short.values())), _MOST)
+        near = tuple(islice((name for one in similar for name in names if short[name] == one), _MOST))
     return f"; the nearest: {', '.join(map(repr, near))}" if near else ""
 
 

@@ -30,6 +30,9 @@ PUT_TOOL = "gateway_put"
 APPROVE_TOOL = "gateway_approve"
 """The gateway's own tool that approves a call, if the configuration wants one."""
 
+APPROVAL_ANSWER, APPROVAL_YES, APPROVAL_NO = "decision", "allow", "do not allow"
+"""The field of the form that asks for an approval, and its values."""
+
 OWN_TOOLS = frozenset({VIEW_TOOL, READ_TOOL, PUT_TOOL})
 """The gateway's own tools that every host has whose profile allows them."""
 

@@ -6,10 +6,11 @@ from typing import Any, Literal
 
 import anyio
 
+from gateway.core.model.approval_mark import MARK, ApprovalMark, answers_approvals
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import as_object
 from gateway.core.model.texts import visible
-from gateway.core.wording import APPROVE_TOOL, plain
+from gateway.core.wording import APPROVAL_ANSWER, APPROVAL_NO, APPROVAL_YES, APPROVE_TOOL, plain
 from gateway.errors import ApprovalNeeded, HostRefused, NotAllowed
 from gateway.routing.approvals import Approvals, CallToApprove
 from gateway.routing.around_upstream import AroundUpstream
@@ -21,13 +22,8 @@ from gateway.upstream.connection.request_context import RequestContext
 
 ApprovalWay = Literal["ask", "terminal", "two-step"]
 
-_ANSWER = "decision"
-_YES, _NO = "allow", "do not allow"
-_FORM: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {_ANSWER: {"type": "string", "title": "Allow this call?", "enum": [_NO, _YES]}},
-    "required": [_ANSWER],
-}
+_CHOICE = {"type": "string", "title": "Allow this call?", "enum": [APPROVAL_NO, APPROVAL_YES]}
+_FORM: Mapping[str, Any] = {"type": "object", "properties": {APPROVAL_ANSWER: _CHOICE}, "required": [APPROVAL_ANSWER]}
 """The first value is the refusal, for hosts that fill in the first one by themselves."""
 
 
@@ -82,7 +78,7 @@ class AskFirst(AroundUpstream):
             verdict = await self._approvals.ask_here(self._call)
             self._approvals.answered(self._call, verdict, "program")
         elif verdict is None and self._way != "terminal" and host is not None and can_ask(context.caller):
-            verdict = await self._asked(host)
+            verdict = await self._asked(host, marked=answers_approvals(context.caller))
             if verdict is not None:
                 self._approvals.answered(self._call, verdict)
         if verdict is None:
@@ -91,21 +87,30 @@ class AskFirst(AroundUpstream):
             words = f"{self._named} was not called: the user declined it"
             raise NotAllowed(words, rule=self._call.rule, remedy="do not call it again unless the user asks for it")
 
-    async def _asked(self, host: Host) -> Literal["approved", "denied"] | None:
-        """Return the user's decision; None if the host was not able to ask."""
+    async def _asked(self, host: Host, *, marked: bool) -> Literal["approved", "denied"] | None:
+        """Return the user's decision; None if the host was not able to ask. `marked`: the host is a program."""
+        params: dict[str, Any] = {"message": self._question, "requestedSchema": _FORM}
+        if marked:
+            params["_meta"] = {MARK: self._mark}
         limit = math.inf if host.bounds_waiting else self.settings.timeout.answer
         try:
             with anyio.fail_after(limit):
-                answer = await host.ask(ELICITATION, {"message": self._question, "requestedSchema": _FORM})
+                answer = await host.ask(ELICITATION, params)
         except (HostRefused, TimeoutError):
             return None
         match answer.get("action"):
             case "accept":
-                return "approved" if as_object(answer.get("content")).get(_ANSWER) == _YES else "denied"
+                return "approved" if as_object(answer.get("content")).get(APPROVAL_ANSWER) == APPROVAL_YES else "denied"
             case "decline":
                 return "denied"
             case _:  # closed without an answer, or never shown
                 return None
+
+    @property
+    def _mark(self) -> ApprovalMark:
+        call = self._call
+        about = {"name": call.name, "upstream": call.upstream, "tool": call.tool, "arguments": dict(call.arguments)}
+        return ApprovalMark(about, rule=call.rule, reason=call.reason)
 
     @property
     def _named(self) -> str:
@@ -139,4 +144,4 @@ class AskFirst(AroundUpstream):
 
 def can_ask(caller: Caller) -> bool:
     """Whether the host can ask its user: then nothing but the user's own answer counts there."""
-    return can_answer(caller, ELICITATION, {})
+    return can_answer(caller, ELICITATION, {}) or answers_approvals(caller)

@@ -270,7 +270,7 @@ class ToolCatalogues:
         if called := [each for each in offered if catalogue.routes[each].tool == name]:
             hint = f"; here it is called {' or '.join(map(repr, called[:_COMPARED]))}"
         else:
-            hint = nearest_words(shown, likely)
+            hint = nearest_words(shown, likely, {each: catalogue.routes[each].tool for each in likely})
         # Only where the tool might be one of theirs: it has no prefix, and is not here under another name.
         absent = () if owner is not None or called else self._availability.missing(caller)
         why = f"; not there now: {', '.join(absent)}" if absent else ""

@@ -39,6 +39,8 @@ class FailedUpstream:
     settings: UpstreamSettings
     details: Mapping[str, str]
     command_line: str | None = None
+    login_command: str | None = None
+    """The command that logs in to it, if it is not the plain one."""
 
     def key(self, name: str) -> str:
         """Return the full name of one of its settings in the configuration file."""
@@ -61,7 +63,7 @@ class FailedUpstream:
     @property
     def login(self) -> str:
         """The command that logs in to it."""
-        return login_command(self.name)
+        return self.login_command or login_command(self.name)
 
 
 Text = str | Callable[[FailedUpstream], str | None]
@@ -80,9 +82,19 @@ def brief_remedy(code: FailureCode, upstream: FailedUpstream) -> str | None:
     return _worded(REMEDIES.get(code, Remedy()).brief, upstream)
 
 
-def full_remedy(failure: Failure | None, name: str, settings: UpstreamSettings, command_line: str | None = None) -> str:
-    """Return the full remedy for a failure; its own remedy if the table has nothing more precise."""
-    upstream = FailedUpstream(name, settings, failure.details if failure is not None else {}, command_line)
+def full_remedy(
+    failure: Failure | None,
+    name: str,
+    settings: UpstreamSettings,
+    command_line: str | None = None,
+    *,
+    login: str | None = None,
+) -> str:
+    """Return the full remedy for a failure; its own remedy if the table has nothing more precise.
+
+    `command_line` is the upstream's, and `login` the command that logs in to it, with the options that it needs here.
+    """
+    upstream = FailedUpstream(name, settings, failure.details if failure is not None else {}, command_line, login)
     if failure is not None:
         full = _worded(REMEDIES.get(failure.code, Remedy()).full, upstream) or failure.remedy
         if full:
@@ -173,11 +185,21 @@ def _unauthorized(upstream: FailedUpstream) -> str:
     return f"{set_header}; or log in: {upstream.login}" if wants == "token" else set_header
 
 
+def _other_requests(upstream: FailedUpstream) -> str:
+    path = f"check the path of {upstream.key('url')}"
+    if upstream.settings.transport == "auto":  # both kinds of requests have been tried
+        return f"{path}: most servers have /mcp or /sse"
+    return f'{path}, and set {upstream.key("transport")} = "auto"'
+
+
+def _not_accepted(upstream: FailedUpstream) -> str:
+    return "check the path of the url" + ("" if upstream.settings.transport == "auto" else ", and transport")
+
+
 def _log_in(upstream: FailedUpstream) -> str:
     return upstream.login
 
 
-_OTHER_REQUESTS = 'check the path of {upstream}.url, and set {upstream}.transport = "auto"'
 _CHECK_URL = "check that the server runs, and the url"
 
 REMEDIES: Mapping[FailureCode, Remedy] = {
@@ -230,11 +252,11 @@ REMEDIES: Mapping[FailureCode, Remedy] = {
         "check the path of the url",
         "fix the path of {upstream}.url: most servers have /mcp or /sse",
     ),
-    FailureCode.METHOD_NOT_ALLOWED: Remedy("check the path of the url, and transport", _OTHER_REQUESTS),
-    FailureCode.REQUEST_REFUSED: Remedy(full=_OTHER_REQUESTS),
+    FailureCode.METHOD_NOT_ALLOWED: Remedy(_not_accepted, _other_requests),
+    FailureCode.REQUEST_REFUSED: Remedy(full=_other_requests),
     FailureCode.PROXY_UNAUTHORIZED: Remedy("check HTTP_PROXY and HTTPS_PROXY"),
     FailureCode.TOO_MANY_REQUESTS: Remedy("wait, or ask its operator for a higher limit"),
-    FailureCode.NOT_AN_EVENT_STREAM: Remedy("check the url", _OTHER_REQUESTS),
+    FailureCode.NOT_AN_EVENT_STREAM: Remedy("check the url", _other_requests),
     # The protocol, over any transport.
     FailureCode.MESSAGE_TOO_LARGE: Remedy("raise max_message_bytes if this is expected"),
     FailureCode.TOO_MUCH_WAITING: Remedy("it is started again; report this to the developers of the server"),

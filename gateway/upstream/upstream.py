@@ -523,6 +523,8 @@ class Upstream:
         if self.is_personal or not predecessor.is_personal:  # else the lists are one principal's
             self.default.lists.take(predecessor.default.lists)
         self.counts.follow(predecessor.counts)
+        asked = predecessor.settings == self.settings
+        self.default.starts_again = "somebody asked for it" if asked else "its settings have changed"
 
     def adopt(self, settings: UpstreamSettings) -> None:
         """Adopt settings whose only changes do not need a new connection (`tools`, `timeout`)."""

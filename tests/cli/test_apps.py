@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -208,9 +209,36 @@ def test_what_a_result_says_to_nobody_is_named_by_its_keys(command, raw):
 
 def test_what_is_not_there_is_listed_by_a_command(command, raw):
     raw.write_text(raw.read_text().replace("apps-if-declared", "apps"))
-    listed = "`mcp-gateway tools --app` lists the"
-    assert f"({listed} names)" in command("call", "raw__none", "--app", "--config", raw).err
-    assert f"({listed} pages)" in command("read", "ui://raw/none", "--app", "--config", raw).err
+    given = ("--config", raw, "--profile", "cursor", "--revision", "2025-06-18")
+    suggested = shlex.join(["mcp-gateway", "tools", *map(str, given), "--app"])
+    for tool in ("raw__none", "none"):
+        assert f"(`{suggested}` lists the names)" in command("call", tool, "--app", *given).err
+    pasted = command(*shlex.split(suggested)[1:])
+    assert (pasted.code, "ui://raw/raw/board" in pasted.out) == (0, True)
+    pages = f"mcp-gateway tools --app {shlex.join(map(str, given))}"
+    assert f"(`{pages}` lists the pages)" in command("read", "ui://raw/none", *given).err
+    assert command(*shlex.split(pages)[1:]).out == pasted.out
+
+
+@pytest.mark.parametrize(
+    ("options", "suggested"),
+    [
+        ((), " --config '{config}'"),
+        (("--profile", "all"), " --config '{config}'"),
+        (("--profile", "codex,cline"), " --config '{config}'"),
+        (("--profile", "codex", "--tokens"), " --config '{config}' --profile codex"),
+    ],
+)
+def test_a_list_of_names_is_suggested_with_the_options_that_it_takes(command, raw, options, suggested):
+    config = raw.rename(raw.with_name("my gateway.toml"))
+    ended = command("call", "raw__none", *options, "--config", config)
+    assert f"(`mcp-gateway tools{suggested.format(config=config)}` lists the names)" in ended.err
+
+
+def test_the_servers_of_a_command_line_are_those_of_the_suggested_one(command, http_server):
+    ended = command("call", "127-0-0-1__none", "--upstream", f"{http_server}/mcp")
+    assert f"(`mcp-gateway tools --upstream {http_server}/mcp` lists the names)" in ended.err
+    assert command("tools", "--upstream", f"{http_server}/mcp").code == 0
 
 
 def test_a_name_that_several_servers_have_is_said_with_the_full_names(command, raw):
@@ -229,7 +257,7 @@ def test_for_a_server_that_is_not_ready_in_time_doctor_is_named(command, tmp_pat
     path.write_text(f"[upstreams.slow]\n{command_line}\ntimeout.start = 0.5\n")
     ended = command(*words, "--config", path)
     assert ended.code == 3
-    assert "; `mcp-gateway doctor` finds out more" in ended.err
+    assert f"; `mcp-gateway doctor --config {path}` finds out more" in ended.err
 
 
 EVERY = "note: hosts that declare that they show pages are treated as without them: add --app\n"

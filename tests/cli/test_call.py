@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from gateway.config.builtin_profiles import builtin_profiles
+from gateway.hosts.config_files.hosts import HOSTS
 
 DEAD = '[upstreams.dead]\ncommand = "/no/such/program"\n'
 
@@ -133,6 +134,7 @@ def test_headings_of_many_hosts_fit_on_a_screen(command, pictures):
     shortened = [(int(found[1]), found[2].split(", "), int(found[3])) for found in counts if found]
     assert shortened
     assert all(total == len(names) + more for total, names, more in shortened)
+    assert {names[0] for _, names, _ in shortened} <= {host.profile or host.name for host in HOSTS.values()}
     alone = sum(len(line.removeprefix("== ").split(", ")) for line in headings if " more (" not in line)
     assert alone + sum(total for total, _, _ in shortened) == len(builtin_profiles())
 
@@ -184,7 +186,7 @@ def test_where_nothing_is_there_to_be_saved_it_is_said(command, pictures, tmp_pa
     everybody = told("pics__picture", "--profile", "all")
     assert given in everybody
     assert everybody.startswith("nothing to save for ")
-    assert " profiles: ag2, " in everybody.splitlines()[0]
+    assert " profiles: cline, " in everybody.splitlines()[0]
     assert len(everybody.splitlines()[0]) < 220
     named = told("pics__picture", "--profile", "all", "-v")
     assert given in named

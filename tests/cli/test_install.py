@@ -354,3 +354,11 @@ def test_for_a_host_whose_file_is_edited_by_hand_what_to_write_there_is_printed(
     removed = command("uninstall", "goose")
     assert (removed.code, removed.out) == (2, "")
     assert f"take 'gateway' out of {file}" in removed.err
+
+
+def test_in_a_terminal_each_path_stays_in_one_piece(command, home, monkeypatch):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = command("install", "--list").out.splitlines()
+    assert any(line.startswith("windsurf ") and "~/.codeium/windsurf/mcp_config.json" in line for line in lines)
+    assert not any(line.startswith(" ") for line in lines)

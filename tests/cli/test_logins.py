@@ -140,4 +140,4 @@ def test_status_and_tools_say_it_too(command, start, http_server, tmp_path, pict
     assert "mcp-gateway login linear" in said
     ended = command("tools", "--config", config)
     assert ended.code == 3
-    assert "upstream linear: waits for a login (mcp-gateway login linear)" in ended.err
+    assert f"upstream linear: waits for a login (mcp-gateway login linear --config {config})" in ended.err

@@ -262,3 +262,18 @@ def test_a_rule_for_nobody_is_reported(command: Command, shared: Path) -> None:
     checked = command("config", "check", "--config", shared).out
     assert "policy.rules[0].principals: 'carl*' of the rule 'a' matches no principal" in checked
     assert checked.count("matches no principal") == 1
+
+
+@pytest.mark.parametrize("words", [("doctor",), ("config", "check"), ("policy", "test", "mail__look")])
+def test_a_rule_that_can_never_apply_is_named_with_the_one_in_front_of_it(
+    command: Command, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    path = tmp_path / "mcp-gateway.toml"
+    rules = '[[policy.rules]]\nname = "all-of-mail"\neffect = "allow"\nupstreams = ["mail"]\n'
+    rules += '[[policy.rules]]\nname = "ask"\neffect = "approve"\ntools = ["mail__*"]\ndestructive = true\n'
+    path.write_text(UPSTREAM + rules)
+    ended = command(*words, "--config", path)
+    why = "policy.rules[1]: the rule 'ask' can never apply: the earlier rule 'all-of-mail' matches whatever it matches"
+    assert why in ended.out + ended.err
+    path.write_text(UPSTREAM + RULES)
+    assert "can never apply" not in "".join(map(str, command(*words, "--config", path)[1:]))

@@ -337,6 +337,16 @@ def test_without_a_terminal_what_is_waited_for_is_one_line(start, configured, np
 
 
 @posix
+def test_without_a_terminal_a_slow_call_is_said_to_run(start, configured):
+    arguments = json.dumps([str(SERVERS / "raw_stdio.py")])
+    table = f"[upstreams.raw]\ncommand = {json.dumps(sys.executable)}\nargs = {arguments}\n"
+    process = start("call", "raw__hang", "--config", configured(table))
+    assert process.line_with("calling") == "calling raw__hang"
+    process.process.send_signal(signal.SIGINT)
+    assert process.wait() == 130
+
+
+@posix
 @pytest.mark.timeout(120)
 def test_programs_are_announced_nothing(start, configured, npx):
     process = start("tools", "--json", "--config", configured(npx("one")))

@@ -28,6 +28,14 @@ def test_many_names_are_not_listed_beside_a_suggestion():
     assert "server-060" not in listed
 
 
+def test_a_name_without_its_prefix_is_compared_with_the_short_names():
+    short = {"everything-server__draw": "draw", "another-server__draw": "draw", "x__y": "y"}
+    both = "; the nearest: 'everything-server__draw', 'another-server__draw'"
+    assert nearest_words("drwa", list(short), short) == both
+    assert nearest_words("drwa", list(short)) == ""
+    assert nearest_words("zzz", list(short), short) == ""
+
+
 def test_of_a_hostile_number_of_long_names_only_the_first_are_compared():
     names = [f"{number:06}{'ab' * 60}" for number in range(20_000)]
     assert nearest_words(names[499][:-1] + "c", names).startswith(f"; the nearest: {names[499]!r}")

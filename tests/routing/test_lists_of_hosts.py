@@ -17,6 +17,7 @@ from gateway.core.model.caller import Caller
 from gateway.routing import Router
 from gateway.runtime import open_gateway
 from gateway.upstream import UpstreamState
+from gateway.upstream.transports.failures import Vacated
 
 pytestmark = pytest.mark.anyio
 
@@ -130,7 +131,7 @@ async def test_who_lists_before_the_upstream_is_there_is_shown_its_own_lists_too
     """Lists that are known from before are those of another kind of host."""
     async with opened("apps", "apps-if-declared") as (router, told):
         upstream: Any = router.upstreams["raw"]
-        upstream.default.vacate()
+        upstream.default.vacate(Vacated("its host has left"))
         while upstream.state is UpstreamState.READY:
             await upstream.default.status.changed()
         assert await names(router, SHOWS) >= PAGES

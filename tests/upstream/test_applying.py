@@ -32,7 +32,8 @@ async def pid_of(upstreams: Upstreams, name: str) -> int:
     return pid
 
 
-async def test_only_what_changed_is_touched(stdio: Any, changes: Any) -> None:
+async def test_only_what_changed_is_touched(stdio: Any, changes: Any, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "gateway.upstream")
     before = {"same": stdio(), "going": stdio(), "changed": stdio()}
     async with opened(before, changes) as upstreams:
         pids = {name: await pid_of(upstreams, name) for name in before}
@@ -51,6 +52,7 @@ async def test_only_what_changed_is_touched(stdio: Any, changes: Any) -> None:
         assert "going" not in upstreams
         assert upstreams["same"].counts.restarts == 0
         assert upstreams["changed"].counts.restarts == 1
+        assert "tools, started again: its settings have changed" in caplog.text
 
 
 async def test_an_upstream_is_restarted_and_keeps_its_lists(stdio: Any, changes: Any) -> None:

@@ -11,6 +11,7 @@ from gateway.upstream.remedies import ANOTHER_REQUEST_MAY_DO, REMEDIES, FailedUp
 PROGRAM = UpstreamSettings(command="npx", args=("-y", "some-server", "--token=hunter2"))
 ADDRESS = UpstreamSettings(url="https://example.com/mcp")
 WITH_TOKEN = UpstreamSettings(url="https://example.com/mcp", headers={"Authorization": "Bearer hunter2hunter2"})
+OVER_SSE = UpstreamSettings(url="https://example.com/mcp", transport="sse")
 
 DETAILS = {"module": "yaml", "variable": "API_KEY", "limit": "timeout.start"}
 
@@ -30,7 +31,8 @@ DETAILS = {"module": "yaml", "variable": "API_KEY", "limit": "timeout.start"}
         (ADDRESS, FailureCode.TLS_FAILED, "begin upstreams.x.url with http://"),
         (ADDRESS, FailureCode.HOST_NOT_FOUND, "fix the host in upstreams.x.url"),
         (ADDRESS, FailureCode.NOT_FOUND, "fix the path of upstreams.x.url"),
-        (ADDRESS, FailureCode.METHOD_NOT_ALLOWED, 'set upstreams.x.transport = "auto"'),
+        (ADDRESS, FailureCode.METHOD_NOT_ALLOWED, "check the path of upstreams.x.url: most servers have"),
+        (OVER_SSE, FailureCode.METHOD_NOT_ALLOWED, 'set upstreams.x.transport = "auto"'),
         (ADDRESS, FailureCode.UNAUTHORIZED, 'set upstreams.x.headers = { Authorization = "Bearer ${TOKEN}" }'),
         (WITH_TOKEN, FailureCode.UNAUTHORIZED, "the token in upstreams.x.headers is not accepted: get a new one"),
         (ADDRESS, FailureCode.UNKNOWN, "check upstreams.x.url"),
@@ -40,6 +42,13 @@ DETAILS = {"module": "yaml", "variable": "API_KEY", "limit": "timeout.start"}
 def test_a_full_remedy_names_what_to_edit_or_run(settings: UpstreamSettings, code: FailureCode, remedy: str) -> None:
     failure = Failure(UpstreamUnavailable, code, "something", details=DETAILS)
     assert remedy in full_remedy(failure, "x", settings)
+
+
+@pytest.mark.parametrize("code", sorted(FailureCode))
+def test_a_transport_that_is_set_is_not_advised(code: FailureCode) -> None:
+    failure = Failure(UpstreamUnavailable, code, "something", details=DETAILS)
+    assert "transport" not in full_remedy(failure, "x", ADDRESS)
+    assert "transport" not in (brief_remedy(code, FailedUpstream("x", ADDRESS, DETAILS)) or "")
 
 
 def test_where_nothing_more_is_known_the_failures_own_remedy_does() -> None:

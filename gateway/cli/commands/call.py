@@ -27,6 +27,7 @@ from gateway.cli.command_context import (
 )
 from gateway.cli.command_remedies import command_remedies
 from gateway.cli.exit_codes import DONE, FAILED, refuse
+from gateway.cli.given_options import GivenOptions
 from gateway.cli.known_upstream import unknown_upstream
 from gateway.cli.pages import (
     WithPages,
@@ -104,9 +105,10 @@ def call(
     asked = the_profiles(profile)
     profiles = chosen_profiles(settings, asked, revision)
     tell_of_pages(profiles, app, verbose=verbose)
+    given = GivenOptions(config, upstream or (), asked, revision, app)
     wait = Wait(visible=not as_json, ctrl_c="end")
     ended = run_until_signal(
-        lambda: _called(settings, tool, parsed, profiles, wait, app, configured=not upstream, verbose=verbose),
+        lambda: _called(settings, tool, parsed, profiles, wait, given, verbose=verbose),
     )
     if isinstance(ended, int):
         return ended
@@ -177,32 +179,31 @@ async def _called(
     arguments: dict[str, Any],
     profiles: Mapping[str, Profile],
     wait: Wait,
-    app: bool,
+    given: GivenOptions,
     *,
-    configured: bool,
     verbose: bool,
 ) -> _Called:
     """Call the tool once, and shape the raw result for every profile."""
     raw_settings, caller = with_raw_profile(settings, next(iter(profiles.values())))
-    caller = declaring(caller, app)
+    caller = declaring(caller, given.app)
     async with (
-        run_gateway(raw_settings, asleep=True, expected=expected(caller, app)) as gateway,
+        run_gateway(raw_settings, asleep=True, expected=expected(caller, given.app)) as gateway,
         open_shaper(settings, gateway.store) as shaper,
     ):
-        with command_remedies(settings.upstreams, configured=configured):
+        with command_remedies(settings.upstreams, given):
             await _woken(gateway, tool, caller, wait)
         if _is_for_pages_alone(gateway, tool, caller):
             routes = gateway.router.catalogue(caller).routes
             names = [name for name, route in routes.items() if route.tool == tool and route.audience != "app"]
             has_pages = any(route.shows_page for route in routes.values())
-            profiles = callers(profiles, tool, app, names, has_pages, verbose=verbose)
+            profiles = callers(profiles, tool, given.app, names, has_pages, given.command("tools"), verbose=verbose)
         said: list[str] = []
 
         async def on_progress(done: float, of: float | None, words: str | None) -> None:
             said[:] = [f"{done:g}" + (f" of {of:g}" if of else "") + (f": {words}" if words else "")]
 
         with (
-            command_remedies(settings.upstreams, configured=configured),
+            command_remedies(settings.upstreams, given),
             wait.line(lambda: " ".join((f"calling {tool}", *said))),
         ):
             raw = await gateway.router.respond(
@@ -217,7 +218,7 @@ async def _called(
                 raw,
                 profile,
                 owner,
-                shows_pages=shows_pages(profile, app),
+                shows_pages=shows_pages(profile, given.app),
                 audience=audience,
                 takes_content=name in takes,
             )

@@ -12,7 +12,7 @@ import typer
 
 from gateway.cli.command_context import AsJson, ConfigFile
 from gateway.cli.diagnosis.approvals import check_approvals
-from gateway.cli.diagnosis.globs import check_globs, expired_tokens
+from gateway.cli.diagnosis.globs import check_globs, check_order, expired_tokens
 from gateway.cli.exit_codes import DONE, UNUSABLE, complain
 from gateway.cli.terminal import help_without_command, say, say_json
 from gateway.config.builtin_profiles import load_profiles
@@ -85,8 +85,8 @@ def _doubts(settings: Settings) -> Iterator[str]:
             yield f"upstreams.{name}.cwd: there is no folder {str(upstream.cwd)!r}"
     from gateway.cli.named_callers import remembered_names
 
-    doubtful = (*check_globs(settings, remembered_names(settings)), *check_approvals(settings, {}))
-    for finding in (*expired_tokens(settings, time.time()), *doubtful):
+    patterns = (*check_globs(settings, remembered_names(settings)), *check_order(settings))
+    for finding in (*expired_tokens(settings, time.time()), *patterns, *check_approvals(settings, {})):
         yield f"{finding.text} ({finding.remedy})"
 
 

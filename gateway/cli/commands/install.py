@@ -3,9 +3,10 @@
 import json
 import os
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Annotated, Any, cast
 
 import typer
@@ -298,9 +299,9 @@ def _list(at: Machine, as_json: bool, config: Path | None) -> int:
     if as_json:
         say_json([one.to_json() for one in hosts])
         return DONE
-    rows = [(one.host.name, one.host.title, _in_words(one), str(one.file)) for one in hosts]
-    rows += [(one.name, one.title, "by hand: install prints it", str(one.file(at))) for one in HAND_EDITED.values()]
-    say_table(("host", "", "the gateway", "file"), rows)
+    rows = [(one.host.name, _in_words(one), _shown(one.file, at)) for one in hosts]
+    rows += [(one.name, "by hand: install prints it", _shown(one.file(at), at)) for one in HAND_EDITED.values()]
+    say_table(("host", "the gateway", "file"), rows, unfolded=3)  # a path is copied, so it stays in one piece
     for one in hosts:
         behind = servers_behind(one.host, one.file, at, find_file(config, environ=os.environ))
         if behind.names:
@@ -311,6 +312,12 @@ def _list(at: Machine, as_json: bool, config: Path | None) -> int:
         if one.problem is not None:
             complain(str(one.problem))
     return DONE
+
+
+def _shown(file: PurePath, at: Machine) -> str:
+    """Return a path, shortened on a terminal, where room is scarce."""
+    home = at.path(at.home)
+    return f"~/{file.relative_to(home)}" if sys.stdout.isatty() and file.is_relative_to(home) else str(file)
 
 
 def _say_projects(one: RegistrationStatus, *, elsewhere: bool = False) -> None:

@@ -9,7 +9,7 @@ import typer
 from gateway.cli.command_context import AsJson, ConfigFile, settings_for
 from gateway.cli.exit_codes import DONE, FAILED, refuse
 from gateway.cli.named_callers import PrincipalName, TokenName, named_caller, remembered_tools
-from gateway.cli.terminal import help_without_command, say, say_json
+from gateway.cli.terminal import help_without_command, remark, say, say_json
 from gateway.config.schema import Settings
 from gateway.core.model.grant import SEPARATOR
 from gateway.core.model.json_values import is_dict
@@ -47,6 +47,7 @@ def decide(
 
     Example: mcp-gateway policy test files__delete --arguments '{"path": "/tmp/x"}' --principal alice
     """
+    from gateway.cli.diagnosis.globs import check_order
     from gateway.routing.call_rules import policy_of
 
     settings = settings_for(config, None)
@@ -72,6 +73,8 @@ def decide(
             say("the tool is not known yet, so it counts as one without annotations: destructive, in an open world")
         say(f"list: {'withheld' if listed.verdict == 'deny' else 'offered'}{_by(listed)}")
         say(f"call: {_WORDS[call.verdict]}{_by(call)}")
+        for finding in check_order(settings):
+            remark(f"note: {finding.text} ({finding.remedy})")
     return DONE if call.verdict == "allow" else FAILED
 
 

@@ -19,10 +19,12 @@ from gateway.cli.command_context import (
     run_until_signal,
     settings_for,
     the_profile,
+    the_profiles,
     without_waiting,
 )
 from gateway.cli.command_remedies import command_remedies
 from gateway.cli.exit_codes import DONE, refuse
+from gateway.cli.given_options import GivenOptions
 from gateway.cli.known_upstream import unknown_upstream
 from gateway.cli.named_callers import remembered_tools
 from gateway.cli.pages import WithPages, declaring, expected, page_words
@@ -66,7 +68,8 @@ def read(
     (chosen,) = chosen_profiles(settings, [name], revision)
     settings, caller = without_waiting(settings, chosen, revision)
     wait = Wait(visible=not as_json, ctrl_c="end")
-    ended = run_until_signal(lambda: _read(settings, uri, declaring(caller, app), wait, app, configured=not upstream))
+    given = GivenOptions(config, upstream or (), the_profiles(profile), revision, app)
+    ended = run_until_signal(lambda: _read(settings, uri, declaring(caller, app), wait, given))
     if isinstance(ended, int):
         return ended
     if as_json:
@@ -83,19 +86,17 @@ def read(
     return DONE
 
 
-async def _read(
-    settings: Settings, uri: str, caller: Caller, wait: Wait, app: bool, *, configured: bool
-) -> dict[str, Any]:
+async def _read(settings: Settings, uri: str, caller: Caller, wait: Wait, given: GivenOptions) -> dict[str, Any]:
     front = apps.split(uri)
     if front is not None and front[0] not in settings.upstreams and not _is_page_of_its_own(settings, uri):
         raise unknown_upstream(front[0], settings.upstreams)
-    async with run_gateway(settings, asleep=True, expected=expected(caller, app)) as gateway:
+    async with run_gateway(settings, asleep=True, expected=expected(caller, given.app)) as gateway:
         names = [front[0]] if front is not None and front[0] in gateway.upstreams else list(gateway.upstreams)
         woken = [gateway.upstreams[name] for name in names]
         for upstream in woken:
             upstream.wake()
         await wait.settled(woken)
-        with command_remedies(settings.upstreams, configured=configured):
+        with command_remedies(settings.upstreams, given), wait.line(lambda: f"reading {uri}"):
             return await gateway.router.respond("resources/read", {"uri": uri}, caller)
 
 

@@ -15,11 +15,14 @@ from gateway.cli.command_context import (
     run_until_signal,
     settings_for,
     the_profile,
+    the_profiles,
     without_waiting,
 )
+from gateway.cli.command_remedies import why_missing
 from gateway.cli.exit_codes import DONE, UNAVAILABLE, complain
+from gateway.cli.given_options import GivenOptions
 from gateway.cli.named_callers import PrincipalName, TokenName, named_caller
-from gateway.cli.progress import Wait, is_there, standing_words
+from gateway.cli.progress import Wait, is_there
 from gateway.cli.terminal import remark, say, say_json, say_table
 from gateway.config.schema import Settings
 from gateway.core.model.caller import Caller
@@ -61,21 +64,22 @@ def resources(
     (chosen,) = chosen_profiles(settings, [name], revision)
     settings, caller = without_waiting(asking.reached_of(settings), chosen, revision)
     caller = replace(caller, principal=asking.principal, grant=asking.grant, token=asking.token)
+    given = GivenOptions(config, upstream or (), the_profiles(profile), revision)
     wait = Wait(visible=not as_json, ctrl_c="list what is there")
-    ended = run_until_signal(lambda: _listed(settings, caller, wait), interrupt=wait.interrupt)
+    ended = run_until_signal(lambda: _listed(settings, caller, wait, given), interrupt=wait.interrupt)
     if isinstance(ended, int):
         return ended
     lists, missing = ended
     if as_json:
         say_json({"profile": chosen, **lists, "missing": missing})
     else:
-        _show(lists)
+        _show(lists, given)
     for upstream_name, cause in missing.items():
         complain(f"upstream {upstream_name}: {cause}")
     return UNAVAILABLE if missing else DONE
 
 
-async def _listed(settings: Settings, caller: Caller, wait: Wait) -> _Listed:
+async def _listed(settings: Settings, caller: Caller, wait: Wait, given: GivenOptions) -> _Listed:
     async with run_gateway(settings) as gateway:
         await wait.settled(gateway.upstreams.values())
         lists: dict[str, list[dict[str, Any]]] = {}
@@ -83,10 +87,10 @@ async def _listed(settings: Settings, caller: Caller, wait: Wait) -> _Listed:
             result = await gateway.router.respond(method, {}, caller)
             lists[what] = [dict(each) for each in objects_in(result.get(_KEYS.get(what, what)))]
         away = [each for each in gateway.upstreams.values() if each.settings.enabled and not is_there(each)]
-        return lists, {each.name: wait.outcomes.get(each.name) or standing_words(each) for each in away}
+        return lists, {each.name: why_missing(each, wait.outcomes.get(each.name), given) for each in away}
 
 
-def _show(lists: Mapping[str, list[dict[str, Any]]]) -> None:
+def _show(lists: Mapping[str, list[dict[str, Any]]], given: GivenOptions) -> None:
     shown = 0
     for what, (_, key, heading) in _LISTS.items():
         if listed := lists[what]:
@@ -95,7 +99,7 @@ def _show(lists: Mapping[str, list[dict[str, Any]]]) -> None:
             shown += 1
             say_table((heading, "what it is"), [(plain(str(each.get(key)), _LONGEST), _about(each)) for each in listed])
     if not shown:
-        remark("there are no resources, templates or prompts: `mcp-gateway tools` lists the tools")
+        remark(f"there are no resources, templates or prompts: `{given.command('tools')}` lists the tools")
 
 
 def _about(each: Mapping[str, Any]) -> str:

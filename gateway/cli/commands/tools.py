@@ -20,14 +20,16 @@ from gateway.cli.command_context import (
     run_until_signal,
     settings_for,
     the_profile,
+    the_profiles,
     without_waiting,
 )
-from gateway.cli.command_remedies import doctor_knows
+from gateway.cli.command_remedies import why_missing
 from gateway.cli.exit_codes import DONE, UNAVAILABLE, complain
+from gateway.cli.given_options import GivenOptions
 from gateway.cli.known_upstream import check_upstream
 from gateway.cli.named_callers import PrincipalName, TokenName, named_caller
 from gateway.cli.pages import WithPages, declaring, expected, shows_pages, tell_of_pages, tell_what_is_without_pages
-from gateway.cli.progress import Wait, is_there, standing_words
+from gateway.cli.progress import Wait, is_there
 from gateway.cli.terminal import say, say_json, say_table
 from gateway.cli.token_report import list_lines
 from gateway.config.schema import Settings
@@ -79,10 +81,9 @@ def tools(
     caller = replace(declaring(caller, app), principal=asking.principal, grant=asking.grant, token=asking.token)
     tell_of_pages({chosen: rules}, app)
     tell_what_is_without_pages({chosen: rules}, app)
+    given = GivenOptions(config, upstream or (), the_profiles(profile), revision, app)
     wait = Wait(visible=not as_json, ctrl_c="list what is there")
-    ended = run_until_signal(
-        lambda: _listed(settings, servers or (), caller, wait, app, configured=not upstream), interrupt=wait.interrupt
-    )
+    ended = run_until_signal(lambda: _listed(settings, servers or (), caller, wait, given), interrupt=wait.interrupt)
     if isinstance(ended, int):
         return ended
     if as_json:
@@ -124,12 +125,12 @@ class _Listed:
 
 
 async def _listed(
-    settings: Settings, servers: Sequence[str], caller: Caller, wait: Wait, app: bool, *, configured: bool
+    settings: Settings, servers: Sequence[str], caller: Caller, wait: Wait, given: GivenOptions
 ) -> _Listed:
     """List the tools of these servers, or of all. The others are not started, but remembered tools of theirs count for
     the names: two servers may have a tool of the same name.
     """
-    async with run_gateway(settings, asleep=bool(servers), expected=expected(caller, app)) as gateway:
+    async with run_gateway(settings, asleep=bool(servers), expected=expected(caller, given.app)) as gateway:
         chosen = [gateway.upstreams[name] for name in servers or gateway.upstreams]
         for upstream in chosen if servers else ():
             upstream.wake()
@@ -137,10 +138,7 @@ async def _listed(
         listed = await gateway.router.respond("tools/list", {}, caller)
         enabled = [one for one in chosen if one.settings.enabled]
         away = [upstream for upstream in enabled if not is_there(upstream)]
-        missing = {upstream.name: wait.outcomes.get(upstream.name) or standing_words(upstream) for upstream in away}
-        for upstream in away:
-            if more := doctor_knows(upstream.failure, configured=configured):
-                missing[upstream.name] += f"; {more}"
+        missing = {each.name: why_missing(each, wait.outcomes.get(each.name), given) for each in away}
         catalogue = gateway.router.catalogue(caller)
         routes = {name: route for name, route in catalogue.routes.items() if not servers or route.upstream in servers}
         offered = [tool for tool in listed["tools"] if tool["name"] in routes] if servers else listed["tools"]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from gateway.cli.diagnosis.approvals import check_approvals
 from gateway.cli.diagnosis.findings import CheckResult
-from gateway.cli.diagnosis.globs import Tools, check_globs, expired_tokens
+from gateway.cli.diagnosis.globs import Tools, check_globs, check_order, expired_tokens
 from gateway.config.schema import Settings
 from gateway.core.profiles.profile import Profile
 from gateway.core.wording import counted
@@ -20,5 +20,5 @@ def check_access(settings: Settings, tools: Tools, hosts: Mapping[str, Profile])
     kinds = {"token": access.tokens, "table for a person": access.people, "issuer": access.issuers}
     if words := [counted(len(tables), kind) for kind, tables in kinds.items() if tables]:
         yield CheckResult("access", "ok", f"over HTTP: {', '.join(words)}")
-    yield from (*expired_tokens(settings, time.time()), *check_globs(settings, tools))
+    yield from (*expired_tokens(settings, time.time()), *check_globs(settings, tools), *check_order(settings))
     yield from check_approvals(settings, hosts)

@@ -1,4 +1,4 @@
-"""Look for patterns of tokens, people, issuers and rules that match nothing, such as a misspelt name. Pure."""
+"""Look for patterns of tokens, people, issuers and rules that match nothing, and rules that never apply. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -9,6 +9,7 @@ from gateway.config.moments import seconds_of_moment
 from gateway.config.schema import Settings
 from gateway.core.model.caller import Caller
 from gateway.core.model.grant import SEPARATOR
+from gateway.core.policy import shadowed_rules
 from gateway.core.wording import plain
 
 Tools = Mapping[str, Sequence[str]]
@@ -50,6 +51,13 @@ def expired_tokens(settings: Settings, now: float) -> Iterator[CheckResult]:
         if token.expires is not None and seconds_of_moment(token.expires) <= now:
             text = f"access.tokens.{name}: expired on {token.expires:%Y-%m-%d}, so it is refused"
             yield CheckResult("access", "warning", text, f"mcp-gateway token rm {name}, or another with token add")
+
+
+def check_order(settings: Settings) -> Iterator[CheckResult]:
+    """Report rules that can never apply, such as one behind a rule that matches whatever it matches."""
+    for place, name, why in shadowed_rules(settings.policy.rules, read_only=settings.policy.read_only):
+        text = f"policy.rules[{place}]: the rule {name!r} can never apply: {why}"
+        yield CheckResult("policy", "warning", text, "the first rule that matches decides: move it up, or remove it")
 
 
 def _of_access(settings: Settings) -> Iterator[_Globs]:

@@ -4,6 +4,7 @@ from gateway.core.model.tool_facts import Hints, ToolFacts
 from gateway.core.policy.arguments import ArgumentCondition
 from gateway.core.policy.decide import NOTHING_SAID, UNRESTRICTED, Decision, Effect, Policy, PolicyRule
 from gateway.core.policy.hints import hints_of
+from gateway.core.policy.shadowed_rules import ShadowedRule, shadowed_rules
 
 __all__ = [
     "NOTHING_SAID",
@@ -14,6 +15,8 @@ __all__ = [
     "Hints",
     "Policy",
     "PolicyRule",
+    "ShadowedRule",
     "ToolFacts",
     "hints_of",
+    "shadowed_rules",
 ]

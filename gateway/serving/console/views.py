@@ -73,6 +73,7 @@ def _frame(console: Console, request: Request) -> dict[str, Any]:
     return {
         "base": request.scope.get("root_path", ""),
         "name": console.gateway.settings.gateway.name,
+        "config_path": None if console.operation.config is None else str(console.operation.config),
         "form_token": form_token(request.scope.get(SESSION_SCOPE, "")),
         "is_part": "hx-request" in request.headers,
         "query": str(request.url.query),

@@ -10,6 +10,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.dispatcher import Outbound
 from mcp.shared.exceptions import MCPError
 
+from gateway.core.model.approval_mark import unforged
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_safe import to_json_safe
 from gateway.core.model.wire import LOG_LEVELS, METHOD_NOT_FOUND
@@ -80,7 +81,7 @@ class HostChannel:
         if self._caller.is_modern:
             raise HostRefused(METHOD_NOT_FOUND, f"a host of {self._caller.revision} is not asked {method}")
         try:
-            return await self._channel.send_raw_request(method, to_json_safe(params))
+            return await self._channel.send_raw_request(method, to_json_safe(unforged(params)))
         except MCPError as error:
             raise HostRefused(error.code, error.message, to_json_safe(error.data)) from None
 
@@ -90,7 +91,7 @@ class HostChannel:
             return
         with anyio.move_on_after(_PATIENCE_SECONDS):
             try:
-                await self._channel.notify(method, to_json_safe(params))
+                await self._channel.notify(method, to_json_safe(unforged(params)))
             except (anyio.BrokenResourceError, anyio.ClosedResourceError, MCPError):
                 _logger.debug("a host is gone: %s was not sent", method)
 

@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
+from gateway.core.model.approval_mark import unforged
 from gateway.core.model.json_values import as_object, is_object
 from gateway.core.model.revisions import MODERN_REVISIONS
 from gateway.core.model.wire import SERVER_INFO, SUBSCRIPTION_ID
@@ -46,7 +47,7 @@ def finalize_result(
     (`params` with `inputResponses` or `requestState`) must not be cached. For the handshake revisions it has none of
     these, and no structured content (or output schema) that is not an object.
     """
-    finished = dict(result)
+    finished = dict(unforged(result))
     if revision in MODERN_REVISIONS:
         if any(key in (params or {}) for key in _OF_A_RETRY):
             finished.pop("ttlMs", None)

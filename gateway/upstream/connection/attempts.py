@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
 from gateway.errors import Failure, FailureCode, UpstreamUnavailable
+from gateway.upstream.transports.failures import LoginChanged, Resting, Vacated
 
 if TYPE_CHECKING:
     from gateway.upstream.connection.session import Session
@@ -20,6 +21,19 @@ def load_connect() -> Connect:
     from gateway.upstream.connection.connection import connect
 
     return connect
+
+
+def reason_to_start(ended: Exception | None, failure: Failure) -> str:
+    """Return why a connection is opened after one that `ended` with a failure, in words."""
+    match ended:
+        case Resting():
+            return "it was called while it slept"
+        case LoginChanged():
+            return "there is another login"
+        case Vacated():
+            return str(ended)
+        case _:
+            return f"the last one failed: {failure.message}"
 
 
 class Attempt:

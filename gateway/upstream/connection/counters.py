@@ -22,16 +22,13 @@ class Counts:
         self.failed = 0
         """Calls without a result: lost, timed out, refused. An error reported by a tool is a result."""
         self.running = 0
-        self.connections = 0
-        """How often the upstream became ready."""
+        self.restarts = 0
+        """How often the upstream became ready again after it was lost, or was replaced by one with other settings."""
         self.since = time.time()
         """When the upstream entered its current state, in seconds since 1970."""
+        self._was_ready = False
+        self._is_restarting = False
         self._quiet: anyio.Event | None = None
-
-    @property
-    def restarts(self) -> int:
-        """How often the upstream was reconnected."""
-        return max(0, self.connections - 1)
 
     @contextmanager
     def call(self, method: str = "tools/call") -> Generator[None]:
@@ -57,11 +54,21 @@ class Counts:
     def entered(self, *, ready: bool) -> None:
         """Record a change of state."""
         self.since = time.time()
-        self.connections += ready
+        if ready:
+            self.restarts += self._is_restarting
+            self._was_ready, self._is_restarting = True, False
+
+    def lost(self) -> None:
+        """Record that a connection has ended by a failure, so that the next one is a restart.
+
+        Not for those that the gateway ends on purpose: when the host that used one leaves, or while nobody calls it.
+        """
+        self._is_restarting = True
 
     def follow(self, before: "Counts") -> None:
         """Continue the counts of an upstream of the same name that had other settings."""
-        self.total, self.failed, self.connections = before.total, before.failed, before.connections
+        self.total, self.failed, self.restarts = before.total, before.failed, before.restarts
+        self._was_ready = self._is_restarting = before._was_ready
 
     async def quiet(self) -> None:
         """Wait until no call is running."""

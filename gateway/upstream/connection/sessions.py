@@ -16,6 +16,7 @@ from gateway.upstream.connection.client_identity import ClientIdentity, identity
 from gateway.upstream.connection.owners import SHARED, client_of, host_of, owner_by_session, owner_of
 from gateway.upstream.connection.states import UpstreamState
 from gateway.upstream.connection.supervised_connection import SupervisedConnection
+from gateway.upstream.transports.failures import Vacated
 
 logger = logging.getLogger(__name__)
 
@@ -148,7 +149,7 @@ class Sessions:
         """End the connections of a host's session that has ended."""
         owner = owner_by_session(session)
         for key in [key for key in self._slots if key.owner == owner]:
-            self._vacate(self._slots.pop(key).connection)
+            self._vacate(self._slots.pop(key).connection, "the host that used it has left")
         for slot in self._slots.values():
             slot.hosts.pop(owner, None)
 
@@ -198,7 +199,7 @@ class Sessions:
                 if connection.is_idle and not connection.subscriptions.uris and connection.last_use[0] < before:
                     logger.debug("upstream %s: a session idle for %g s is closed", connection.name, idle)
                     del self._slots[key]
-                    self._vacate(connection)
+                    self._vacate(connection, f"its host has not called it for {idle:g} s (session_idle)")
 
     def _key_of(self, caller: Caller, identity: ClientIdentity) -> Key:
         owner = owner_of(self._default.settings.session, caller)
@@ -232,10 +233,10 @@ class Sessions:
             and default.state is not UpstreamState.DISABLED
         )
 
-    def _vacate(self, connection: SupervisedConnection) -> None:
+    def _vacate(self, connection: SupervisedConnection, why: str) -> None:
         """End a connection that no longer has an owner, so that nobody else gets its state."""
         if connection is self._default:
-            connection.vacate()
+            connection.vacate(Vacated(why))
         else:
             self._end(connection)
 
@@ -258,7 +259,7 @@ class Sessions:
         slot = self._slots.pop(min(unused, key=rank))
         idle = anyio.current_time() - slot.connection.last_use[0]
         logger.info("upstream %s: a session unused for %d s is closed to make room (max_sessions)", name, idle)
-        self._vacate(slot.connection)
+        self._vacate(slot.connection, "another host needed the session of the one that used it (max_sessions)")
 
     def _is_unused(self, key: Key, slot: SessionSlot) -> bool:
         """Whether no call is running, and none of its hosts has anything open that it could still be waiting on."""

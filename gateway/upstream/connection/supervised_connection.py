@@ -18,7 +18,7 @@ from gateway.core.model.tool_facts import ToolFacts
 from gateway.core.wording import counted
 from gateway.errors import Failure, FailureCode, UpstreamError, UpstreamLost, UpstreamRefused
 from gateway.upstream.authorization.ports import TokenSource
-from gateway.upstream.connection.attempts import Attempt, Connect, load_connect
+from gateway.upstream.connection.attempts import Attempt, Connect, load_connect, reason_to_start
 from gateway.upstream.connection.backoff import Backoff
 from gateway.upstream.connection.bounds import CallQueue, Restarts, end_over_memory, rest_when_idle
 from gateway.upstream.connection.client_identity import ClientIdentity
@@ -139,6 +139,8 @@ class SupervisedConnection:
         self._connecting: anyio.CancelScope | None = None
         self._hint: Callable[[], Hint | None] = lambda: None
         self._ended: Exception | None = None  # what ended the last connection
+        self.starts_again: str | None = None
+        """Why there was a connection before the next one, or this one, and it ended; None if there was none."""
         self._attempt = 0  # the number of the current attempt, or of the last one
         self._decided = 0  # the number of the last attempt with a known outcome
         self._stopping = False
@@ -292,11 +294,11 @@ class SupervisedConnection:
         elif self._connecting is not None:
             self._connecting.cancel()
 
-    def vacate(self, because: Vacated | None = None) -> None:
+    def vacate(self, because: Vacated) -> None:
         """Close the connection, which discards its owner's state, and open another."""
         self.host_requests.last_host = None  # the next host is a different one
         if self._session is not None:
-            self._session.finish(because or Vacated())
+            self._session.finish(because)
 
     def renew(self) -> None:
         """Open another connection at once, because of another login, also in place of one that is being opened."""
@@ -465,10 +467,14 @@ class SupervisedConnection:
                 self.last_use[0] = anyio.current_time()
                 self._on_event(self, "opened")
                 self.status.enter(UpstreamState.READY)
-                self._log(f"ready, {counted(len(self.lists.tools), 'tool')}")
+                again = f", started again: {self.starts_again}" if self.starts_again else ""
+                self._log(f"ready, {counted(len(self.lists.tools), 'tool')}{again}")
                 await self._tend(session)
                 self._ended = session.failure
                 life.failed(failure_of(session.failure or Stopping(), self.subject))
+                self.starts_again = reason_to_start(self._ended, life.failure)
+                if not isinstance(self._ended, (Resting, Vacated)):
+                    self.counts.lost()
             if not self._stopping:
                 self.status.enter(_AFTER.get(type(self._ended), UpstreamState.FAILED), life.failure)
             connecting.deadline = anyio.current_time() + _LEAVING

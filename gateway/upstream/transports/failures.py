@@ -108,7 +108,9 @@ class Resting(Exception):
 
 
 class Vacated(Exception):
-    """The host with state in the upstream has left: the upstream is restarted so that no other host gets the state."""
+    """The host with state in the upstream no longer has it, for the reason in the message: the upstream is restarted,
+    so that no other host gets the state.
+    """
 
 
 class LoginChanged(Vacated):
@@ -289,7 +291,7 @@ TABLE: tuple[_Row, ...] = (
     _Row(
         "gateway.Vacated",
         UpstreamUnavailable,
-        _Said(FailureCode.VACATED, "is being restarted: the host that used it has left"),
+        lambda exception, _: _Said(FailureCode.VACATED, f"is being restarted: {exception}"),
     ),
     _Row("gateway.OverMemory", UpstreamLost, _in_its_words(FailureCode.MEMORY_EXCEEDED)),
     _Row("gateway.TooMuchWaiting", UpstreamLost, _in_its_words(FailureCode.TOO_MUCH_WAITING)),

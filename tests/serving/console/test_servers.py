@@ -319,3 +319,8 @@ def test_hostile_names_and_words_of_a_server_do_nothing(config: Path, tmp_path: 
         chosen = {one["name"]: one["is_chosen"] for one in console.json("/servers/bad")["listed"]["tools"]}
         assert not chosen["[a]*"]
         assert chosen["tool_1"]
+
+
+def test_each_page_names_the_configuration_of_its_gateway(console: Browser, config: Path) -> None:
+    for path in ("/", "/servers", "/approvals"):
+        assert str(config) in console.page(path).split('<footer class="foot">')[1]

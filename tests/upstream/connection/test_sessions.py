@@ -384,6 +384,43 @@ async def test_what_was_left_on_the_standing_connection_is_nobody_elses(connect:
         assert await pid_of(upstream, replace(ANN, session="ann-2")) != first
 
 
+async def test_a_host_that_leaves_an_idle_one_and_one_that_makes_way_are_no_restarts(
+    connect: Any, stdio: Any, changes: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "gateway.upstream")
+    async with connect(stdio(session="host-session", max_sessions=1)) as upstream:
+        await pid_of(upstream, ANN)
+        upstream.left("ann-1")
+        await pid_of(upstream, BOB)
+        await pid_of(upstream, EVE)  # in place of the session of Bob
+        assert upstream.counts.restarts == 0
+        with pytest.raises(Exception, match="exited"):
+            await upstream.request("tools/call", {"name": "die"}, RequestContext(EVE), LIMITS)
+        await pid_of(upstream, EVE)
+        assert upstream.counts.restarts == 1
+    async with connect(stdio(session="host-session", session_idle=0.2)) as upstream:
+        await pid_of(upstream, ANN)
+        await changes.until(lambda: upstream.state is UpstreamState.STARTING)
+        await pid_of(upstream, ANN)
+        assert upstream.counts.restarts == 0
+    async with connect(stdio(idle_stop=0.2)) as upstream:
+        await changes.until(lambda: upstream.state is UpstreamState.SLEEPING)
+        await pid_of(upstream, ANN)
+        assert upstream.counts.restarts == 0
+    begun = [line.message.partition("ready, ")[2] for line in caplog.records if ": ready, " in line.message]
+    why = [line.partition(", started again: ")[2] for line in begun]
+    assert why == [
+        "",
+        "the host that used it has left",
+        "another host needed the session of the one that used it (max_sessions)",
+        "the last one failed: exited with code 3: giving up: out of cheese",
+        "",
+        "its host has not called it for 0.2 s (session_idle)",
+        "",
+        "it was called while it slept",
+    ]
+
+
 async def test_making_room_does_not_stop_the_upstream(connect: Any, stdio: Any) -> None:
     async with connect(stdio(max_sessions=1)) as upstream:
         first = await pid_of(upstream, ANN)
