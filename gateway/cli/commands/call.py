@@ -42,6 +42,7 @@ from gateway.cli.progress import Wait, is_there
 from gateway.cli.save_media import media_of, save_media
 from gateway.cli.terminal import remark, say, say_json
 from gateway.cli.token_report import cost_lines, costs_json
+from gateway.cli.toolset_option import ToolsetName, reached_of
 from gateway.config.schema import Settings
 from gateway.content.shaping import Shaped
 from gateway.content.shaping.result_costs import result_costs
@@ -86,6 +87,7 @@ def call(
     tokens: Annotated[
         bool, typer.Option("--tokens", help="Also show what it costs each model, as it was given and as it is sent.")
     ] = False,
+    toolset: ToolsetName = None,
     approve: Annotated[bool, typer.Option("--approve", help="Approve the call, if a rule wants that.")] = False,
     verbose: Verbose = False,
     as_json: AsJson = False,
@@ -99,6 +101,8 @@ def call(
     """
     parsed = _arguments(arguments)
     settings = settings_for(config, upstream)
+    toolsets = () if toolset is None else (toolset,)
+    settings = reached_of(settings, toolsets)
     if approve:
         settings = _with_approval(settings)
     asked = the_profiles(profile)
@@ -106,7 +110,9 @@ def call(
     tell_of_pages(profiles, app, verbose=verbose)
     wait = Wait(visible=not as_json, ctrl_c="end")
     ended = run_until_signal(
-        lambda: _called(settings, tool, parsed, profiles, wait, app, configured=not upstream, verbose=verbose),
+        lambda: _called(
+            settings, tool, parsed, profiles, wait, app, toolsets, configured=not upstream, verbose=verbose
+        ),
     )
     if isinstance(ended, int):
         return ended
@@ -178,13 +184,14 @@ async def _called(
     profiles: Mapping[str, Profile],
     wait: Wait,
     app: bool,
+    toolsets: tuple[str, ...],
     *,
     configured: bool,
     verbose: bool,
 ) -> _Called:
     """Call the tool once, and shape the raw result for every profile."""
     raw_settings, caller = with_raw_profile(settings, next(iter(profiles.values())))
-    caller = declaring(caller, app)
+    caller = replace(declaring(caller, app), toolsets=toolsets)
     async with (
         run_gateway(raw_settings, asleep=True, expected=expected(caller, app)) as gateway,
         open_shaper(settings, gateway.store) as shaper,
