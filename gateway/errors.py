@@ -12,6 +12,7 @@
     │   ├── UnknownTool
     │   ├── UnknownResource
     │   ├── UnknownPrompt
+    │   ├── UnknownToolset
     │   └── UnknownTask
     ├── TooManyCalls             the caller's limits allow no more for now
     ├── AuditUnavailable         the audit trail cannot be written
@@ -151,6 +152,10 @@ class UnknownResource(InvalidRequest):
 
 class UnknownPrompt(InvalidRequest):
     """No prompt of this name is offered to this host."""
+
+
+class UnknownToolset(InvalidRequest):
+    """No table `[toolsets]` has this name."""
 
 
 class UnknownTask(InvalidRequest):

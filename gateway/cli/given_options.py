@@ -12,7 +12,7 @@ from gateway.core.model.revisions import REVISIONS
 _TAKEN: Final[Mapping[str, frozenset[str]]] = {
     "doctor": frozenset({"config"}),
     "login": frozenset({"config"}),
-    "tools": frozenset({"config", "upstream", "profile", "revision", "app"}),
+    "tools": frozenset({"config", "upstream", "profile", "revision", "app", "toolset"}),
 }
 """The options that each suggested command has in common with those that suggest it."""
 
@@ -27,6 +27,7 @@ class GivenOptions:
     """The names of `--profile`; a command that takes one is suggested with it only if it is the only one."""
     revision: str = REVISIONS[-1]
     app: bool = False
+    toolset: str | None = None
 
     @property
     def is_configured(self) -> bool:
@@ -46,5 +47,6 @@ class GivenOptions:
             "profile": [["--profile", self.profiles[0]]] if is_one else [],
             "revision": [["--revision", self.revision]] if self.revision != REVISIONS[-1] else [],
             "app": [["--app"]] if self.app else [],
+            "toolset": [["--toolset", self.toolset]] if self.toolset is not None else [],
         }
         return [words for name, several in options.items() if name in taken for words in several]

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 RESIDENT = "--resident"
 """The option of `serve` for the process of a shared gateway."""
 
+_RELAYED = ("--config", "--profile", "--model", "--toolset")
+"""The options that go with `--shared`."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code (see `gateway.cli.exit_codes`)."""
@@ -73,13 +76,13 @@ def relay_options(arguments: Sequence[str]) -> "RelayOptions | None":
     for word in rest:
         name, has_value, value = word.partition("=")
         value = value if has_value else next(rest, "")
-        if name not in ("--config", "--profile", "--model") or name in given or not value or value.startswith("-"):
+        if name not in _RELAYED or name in given or not value or value.startswith("-"):
             return None
         given[name] = value
     from gateway.serving.shared.relay_options import RelayOptions
 
     config = Path(given["--config"]) if "--config" in given else None
-    return RelayOptions(config, given.get("--profile"), given.get("--model"))
+    return RelayOptions(config, given.get("--profile"), given.get("--model"), given.get("--toolset"))
 
 
 def _relayed(opening: "EarlyStdio", arguments: Sequence[str]) -> int | None:
@@ -100,13 +103,25 @@ def _options(arguments: Sequence[str]) -> list[str]:
     return given[: given.index("--")] if "--" in given else given
 
 
-def _config_file(arguments: Sequence[str]) -> Path | None:
+def _value_of(option: str, arguments: Sequence[str]) -> str | None:
     for word, following in zip(arguments, [*arguments[1:], ""], strict=True):
-        if word == "--config":
-            return Path(following)
-        if word.startswith("--config="):
-            return Path(word.removeprefix("--config="))
+        if word == option:
+            return following
+        if word.startswith(f"{option}="):
+            return word.removeprefix(f"{option}=")
     return None
+
+
+def _toolsets(arguments: Sequence[str]) -> tuple[str, ...]:
+    """The toolsets of the host; what is wrong with the file of its project is reported by `serve`."""
+    from gateway.config.project_file import toolsets_here
+    from gateway.errors import ConfigError
+
+    chosen = _value_of("--toolset", arguments)
+    try:
+        return toolsets_here(chosen)
+    except ConfigError:
+        return () if chosen is None else (chosen,)
 
 
 def _open_stdio(arguments: Sequence[str]) -> "EarlyStdio":
@@ -117,7 +132,12 @@ def _open_stdio(arguments: Sequence[str]) -> "EarlyStdio":
 
     options = _options(arguments)
     without_file = any(word.split("=")[0] in ("--upstream", "--") for word in arguments)
-    greeting = Greeting() if without_file else read_greeting(_config_file(options), os.environ)
+    config = _value_of("--config", options)
+    greeting = (
+        Greeting()
+        if without_file
+        else read_greeting(None if config is None else Path(config), os.environ, _toolsets(options))
+    )
     opening = EarlyStdio(Identity(greeting.name, __version__, None, greeting.instructions, greeting.others))
     try:
         opening.start()

@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import typer
 
 from gateway.cli.exit_codes import refuse
 from gateway.cli.terminal import remark
+from gateway.cli.toolset_option import narrowed
 from gateway.config.find_config import cache_folder
 from gateway.config.schema import RESERVED_PRINCIPALS, Settings
 from gateway.core.model.caller import Caller
@@ -25,12 +26,16 @@ PrincipalName = Annotated[str | None, typer.Option("--principal", metavar="NAME"
 
 @dataclass(frozen=True)
 class NamedCaller:
-    """Somebody whom the configuration knows: the principal, what it reaches, and the token that says so."""
+    """Somebody whom the configuration knows: the principal, what it reaches, and the token that says so.
+
+    `grant` is what the toolsets leave of it.
+    """
 
     principal: str = Caller().principal
     grant: Grant = EVERYTHING
     profile: str | None = None
     token: str | None = None
+    toolsets: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:
@@ -41,6 +46,17 @@ class NamedCaller:
         """Return the settings with the upstreams that exist for this caller: no other has to be started."""
         reached = {name: one for name, one in settings.upstreams.items() if self.grant.reaches(name)}
         return settings.model_copy(update={"upstreams": reached})
+
+    def with_toolset(self, settings: Settings, toolset: str | None) -> "NamedCaller":
+        """Return the same, as a host that has chosen this toolset. Raises ConfigError if it does not exist."""
+        if toolset is None:
+            return self
+        toolsets = tuple(dict.fromkeys((*self.toolsets, toolset)))
+        return replace(self, toolsets=toolsets, grant=narrowed(self.grant, settings, toolsets))
+
+    def as_caller(self, caller: Caller) -> Caller:
+        """Return a caller as this one's host."""
+        return replace(caller, principal=self.principal, grant=self.grant, token=self.token, toolsets=self.toolsets)
 
 
 def named_caller(settings: Settings, token: str | None, principal: str | None) -> NamedCaller:
@@ -76,7 +92,9 @@ def _with_token(settings: Settings, name: str) -> NamedCaller:
         remedy = which_name(name, tokens, none="`mcp-gateway token add NAME` makes one")
         raise ConfigError(f"there is no token {name!r}", where="--token", remedy=remedy)
     found = identified(name, tokens[name])
-    return NamedCaller(found.principal, found.grant, found.profile, name)
+    toolsets = () if found.toolset is None else (found.toolset,)
+    grant = narrowed(found.grant, settings, toolsets)
+    return NamedCaller(found.principal, grant, found.profile, name, toolsets)
 
 
 def _of_principal(settings: Settings, principal: str) -> list[NamedCaller]:
@@ -89,7 +107,9 @@ def _of_principal(settings: Settings, principal: str) -> list[NamedCaller]:
     if reach is None and server is not None and server.oidc is not None and may_log_in(principal, server.oidc):
         reach = server.oidc
     if reach is not None:
-        found.append(NamedCaller(principal, grant_of(reach), reach.profile))
+        toolsets = () if reach.toolset is None else (reach.toolset,)
+        grant = narrowed(grant_of(reach), settings, toolsets)
+        found.append(NamedCaller(principal, grant, reach.profile, toolsets=toolsets))
     return found
 
 

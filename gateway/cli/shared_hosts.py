@@ -23,7 +23,7 @@ class HostsBeside:
 
         self._settings = settings
         self._gateway: Gateway | None = None
-        self.hosts: AttachedHosts = AttachedHosts(key, self._shared_settings, self._profile_names)
+        self.hosts: AttachedHosts = AttachedHosts(key, self._shared_settings, self._profile_names, self._toolset_names)
         serving.shared = self.hosts
         serving.transports.append("stdio, shared")
 
@@ -49,3 +49,6 @@ class HostsBeside:
 
     def _profile_names(self) -> Collection[str]:
         return () if self._gateway is None else self._gateway.router.profile_names
+
+    def _toolset_names(self) -> Collection[str]:
+        return (self._settings if self._gateway is None else self._gateway.settings).toolsets

@@ -28,6 +28,8 @@ class ReachSettings(Section):
     """Tools that exist for them: shell globs on `upstream__tool`, whatever name the tool is offered under."""
     profile: str | None = None
     """The profile of their hosts that choose none by path or header."""
+    toolset: str | None = None
+    """The toolset that their hosts have; one that a host chooses narrows it further."""
     calls_per_minute: Annotated[int | None, Field(ge=1)] = None
     """Maximum number of tool calls within a minute, for all of their hosts together."""
 

@@ -50,6 +50,8 @@ def from_toml(text: str, where: str, remedy: str | None = None) -> dict[str, Any
     """
     try:
         return tomllib.loads(text)
+    except RecursionError:
+        raise ConfigMalformed("is not TOML: it nests too deeply", where=where, remedy=remedy) from None
     except tomllib.TOMLDecodeError as error:
         message = str(error)
         if place := _TOML_PLACE.search(message):

@@ -17,6 +17,7 @@ from gateway.config.expansion import expand
 from gateway.config.find_config import cache_folder, find_file
 from gateway.config.foreign import translate_document
 from gateway.core.model.json_values import as_object
+from gateway.core.model.toolset_scope import scope_as_written
 from gateway.core.tools.instructions import Introductions
 from gateway.errors import ConfigError
 
@@ -36,8 +37,10 @@ class Greeting(NamedTuple):
     others: Introductions = Introductions()
 
 
-def read_greeting(path: Path | None, environ: Mapping[str, str]) -> Greeting:
+def read_greeting(path: Path | None, environ: Mapping[str, str], toolsets: Iterable[str] = ()) -> Greeting:
     """Read the greeting from the configuration that `load_settings` would read; the default one if it is unreadable.
+
+    With `toolsets`, only those upstreams introduce themselves of which all of these have something.
 
     Errors in the file are reported by `load_settings`, which runs later.
     """
@@ -54,10 +57,17 @@ def read_greeting(path: Path | None, environ: Mapping[str, str]) -> Greeting:
     name, instructions = expanded.get("name"), expanded.get("instructions")
     upstreams = as_object(document.get("upstreams"))
     enabled = [name for name, one in upstreams.items() if as_object(one).get("enabled") is not False]
+    tables = as_object(document.get("toolsets"))
+    within = [scope_as_written(toolset, as_object(tables.get(toolset))) for toolset in toolsets]
+    reached = [name for name in enabled if all(toolset.has(name) for toolset in within)]
+    # The last run served this toolset alone, or all upstreams.
+    others = _recalled(_kept_file(found, reached, environ))
+    if within and not others.parts:
+        others = _recalled(_kept_file(found, enabled, environ))
     return Greeting(
         name if isinstance(name, str) else NAME,
         instructions if isinstance(instructions, str) else None,
-        _recalled(_kept_file(found, enabled, environ)),
+        others._replace(parts=tuple(part for part in others.parts if part[0] in reached)),
     )
 
 

@@ -39,6 +39,8 @@ class ClaimSettings(Section):
     """Tools that exist for it, as `upstream__tool`, in the same form."""
     profile: Claim | None = None
     """The profile of its hosts."""
+    toolset: Claim | None = None
+    """The toolset of its hosts; a token whose claim names none that exists reaches nothing."""
     calls_per_minute: Claim | None = None
     """Maximum number of its tool calls within a minute."""
     admin: Claim | None = None
@@ -85,6 +87,8 @@ class IssuerSettings(Section):
     """Tools that exist for its tokens, unless claims or groups say which: shell globs on `upstream__tool`."""
     profile: str | None = None
     """The profile of hosts that choose none by path or header, unless a claim says which."""
+    toolset: str | None = None
+    """The toolset that its hosts have, unless a claim says which; one that they choose narrows it further."""
     calls_per_minute: Annotated[int | None, Field(ge=1)] = None
     """Maximum number of tool calls of each principal within a minute, unless a claim says how many."""
     claims: ClaimSettings = ClaimSettings()

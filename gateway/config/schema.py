@@ -5,6 +5,7 @@ Reading files and the environment is `gateway.config.load_settings`; nothing her
 
 import ipaddress
 import re
+from collections.abc import Iterator
 from datetime import date, datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,6 +26,7 @@ from gateway.config.policy_settings import PinMode, PinSettings, PolicySettings
 from gateway.config.section import SecretSection, Section
 from gateway.config.shared_settings import SharedSettings
 from gateway.config.token_count_settings import TokenCountSettings
+from gateway.config.toolset_settings import ToolsetSettings, toolset_problem, which_toolset
 from gateway.config.upstream_auth_settings import UpstreamAuthSettings
 from gateway.core.model.json_values import is_dict
 from gateway.core.model.quantities import Duration, Size
@@ -332,6 +334,8 @@ class TokenSettings(Section):
     """Tools that exist for this token: shell globs on `upstream__tool`, whatever name the tool is offered under."""
     profile: str | None = None
     """The profile of hosts with this token that choose none by path or header."""
+    toolset: str | None = None
+    """The toolset that hosts with this token have; one that they choose narrows it further."""
     expires: AwareDatetime | date | None = None
     """When the token becomes invalid; a date counts from its beginning, in UTC."""
     calls_per_minute: Annotated[int | None, Field(ge=1)] = None
@@ -397,6 +401,17 @@ class AccessSettings(Section):
         default_factory=dict[str, PersonSettings]
     )
     authorization_server: AuthorizationServerSettings | None = None
+
+    def toolsets(self) -> Iterator[tuple[str, str]]:
+        """Yield the names of toolsets in these tables, each with where it is."""
+        server = self.authorization_server
+        tables: list[tuple[str, str | None]] = [
+            *((f"access.tokens.{name}", one.toolset) for name, one in self.tokens.items()),
+            *((f"access.people.{name}", one.toolset) for name, one in self.people.items()),
+            *((f"access.issuers.{name}", one.toolset) for name, one in self.issuers.items()),
+            ("access.authorization_server.oidc", server.oidc.toolset if server is not None and server.oidc else None),
+        ]
+        yield from ((f"{where}.toolset", toolset) for where, toolset in tables if toolset is not None)
 
     @field_validator("tokens", "people")
     @classmethod
@@ -694,6 +709,9 @@ class Settings(SecretSection):
     upstreams: dict[Annotated[str, Field(pattern=UPSTREAM_NAME, max_length=UPSTREAM_NAME_LENGTH)], UpstreamSettings] = (
         Field(default_factory=dict[str, UpstreamSettings])
     )
+    toolsets: dict[Annotated[str, Field(pattern=UPSTREAM_NAME, max_length=UPSTREAM_NAME_LENGTH)], ToolsetSettings] = (
+        Field(default_factory=dict[str, ToolsetSettings])
+    )
     profiles: dict[str, ProfileSource] = Field(default_factory=dict[str, ProfileSource])
     """A user's own host profiles, in the schema of the built-in ones."""
 
@@ -703,6 +721,15 @@ class Settings(SecretSection):
         if OWN_NAME in upstreams:
             raise ValueError(f"the name {OWN_NAME!r} is the gateway's own: give the upstream another")
         return upstreams
+
+    @model_validator(mode="after")
+    def _toolsets_exist(self) -> Self:
+        if problem := toolset_problem(self.toolsets, self.upstreams):
+            raise ValueError(problem)
+        for where, name in self.access.toolsets():
+            if name not in self.toolsets:
+                raise ValueError(f"{where}: there is no toolset {name!r}; {which_toolset(name, self.toolsets)}")
+        return self
 
     @model_validator(mode="after")
     def _claims_have_a_source(self) -> Self:

@@ -18,6 +18,7 @@ NAME_RULE_OF_TOKENS = "a name is letters, digits and . _ @ + -, with a letter or
 
 _NAMES: Mapping[Location, tuple[str, str]] = {
     ("upstreams",): ("is not a name for an upstream", NAME_RULE),
+    ("toolsets",): ("is not a name for a toolset", NAME_RULE),
     ("access", "tokens"): ("is not a name for a token", NAME_RULE_OF_TOKENS),
     ("access", "issuers"): ("is not a name for an issuer", NAME_RULE_OF_TOKENS),
     ("access", "people"): ("is not a name for a person", NAME_RULE_OF_TOKENS),

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from gateway.config.schema import Settings
+from gateway.config.toolset_settings import scopes_of
 from gateway.core.model.caller import Caller
 from gateway.core.model.grant import Grant
 from gateway.core.model.json_values import as_object
@@ -36,17 +37,26 @@ class CallRules:
         self._upstreams = upstreams
         self._pins = pins
         self.policy = policy_of(settings)
+        self._toolsets = settings.toolsets
 
     def reconfigure(self, settings: Settings) -> None:
         """Apply changed settings."""
         self.policy = policy_of(settings)
+        self._toolsets = settings.toolsets
 
     def key(self, caller: Caller) -> object:
         """Return what the caller's list depends on besides its grant."""
         return caller.principal if self.policy.names_principals else None
 
     def narrowed(self, caller: Caller) -> Caller:
-        """Return the caller with the upstreams whose resources and prompts the policy withholds from it."""
+        """Return the caller with what its toolsets leave, and without what the policy withholds of whole upstreams.
+
+        Raises:
+            UnknownToolset: one of its toolsets does not exist (any more).
+        """
+        if caller.toolsets:
+            within = scopes_of(self._toolsets, caller.toolsets)
+            caller = replace(caller, grant=caller.grant._replace(within=within))
         if self.policy.is_empty:
             return caller
         closed = frozenset(name for name in self._upstreams if not self.policy.shares(name, caller.principal))

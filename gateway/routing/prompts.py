@@ -6,7 +6,8 @@ from typing import Any
 from gateway.config.schema import GatewaySettings
 from gateway.core.apps import outward_prompt
 from gateway.core.model.caller import Caller
-from gateway.core.model.grant import SEPARATOR
+from gateway.core.model.grant import SEPARATOR, Grant
+from gateway.core.model.json_values import as_object
 from gateway.core.model.wire import WireObject
 from gateway.core.near_names import nearest_words
 from gateway.core.tools.catalogue import OWN, PromptCatalogue, PromptRoute, build_prompts
@@ -50,8 +51,10 @@ class Prompts:
     def catalogue(self, context: RequestContext) -> PromptCatalogue:
         """Return the prompts that the caller is offered now."""
         lists = {OWN: self._own(context)}
-        upstreams = sharing(self._upstreams, context.caller)
-        lists |= {name: upstreams[name].lists_for(context.caller).prompts for name in upstreams}
+        upstreams, grant = sharing(self._upstreams, context.caller), context.caller.grant
+        for name in upstreams:
+            prompts = upstreams[name].lists_for(context.caller).prompts
+            lists[name] = prompts if not grant.within else _within(grant, name, prompts)
         if self._last is None or not _same(self._last[0], lists):
             self._last = (lists, build_prompts(lists, self._settings.prefix))
             self._problems.report((note.text for note in self._last[1].problems), "prompts")
@@ -101,6 +104,10 @@ class Prompts:
             return self._availability.unavailable(owner, f"prompt {shown!r}", context.caller)
         hint = nearest_words(shown, self.catalogue(context).routes)
         return UnknownPrompt(f"there is no prompt named {shown!r}{hint}", remedy="list the prompts again")
+
+
+def _within(grant: Grant, upstream: str, prompts: Sequence[WireObject]) -> Sequence[WireObject]:
+    return [one for one in prompts if grant.reaches_prompt(upstream, str(as_object(one).get("name")))]
 
 
 def _same(before: Mapping[str, Sequence[Any]], now: Mapping[str, Sequence[Any]]) -> bool:

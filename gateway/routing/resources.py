@@ -33,7 +33,8 @@ _LONGEST = 2_048
 class Resources:
     """Merged lists, and reading. Remembers which upstreams named a URI in a result, because it need not be listed.
 
-    This is remembered separately for each caller: what one host was shown does not affect another host's reads.
+    This is remembered separately for each caller: what one host was shown does not affect another host's reads. With a
+    toolset, what is in it exists, and what its tools have: their pages, and what they name in results.
     """
 
     def __init__(self, upstreams: UpstreamsPort, opened: OpenPages) -> None:
@@ -55,13 +56,13 @@ class Resources:
 
         The first upstream to name a URI remains the first to be asked: another cannot take a URI over by naming it.
         """
-        owner = host_of(caller)
+        owner, narrowed = host_of(caller), _key_of(caller)
         links = [block.uri for block in envelope.blocks if isinstance(block, LinkBlock)]
         embedded = [block.resource.uri for block in envelope.blocks if isinstance(block, ResourceBlock)]
         for uri in (*links, *embedded):
             if len(uri) <= _LONGEST:
-                before = self._named.get(owner, uri) or ()
-                self._named.put(owner, uri, tuple(dict.fromkeys((*before, upstream))))
+                before = self._named.get(owner, narrowed + uri) or ()
+                self._named.put(owner, narrowed + uri, tuple(dict.fromkeys((*before, upstream))))
 
     def left(self, session: str) -> None:
         """Forget the URIs named to a host's session that has ended."""
@@ -78,19 +79,19 @@ class Resources:
         if parts is None or parts[0] not in sharing(self._upstreams, caller):
             return None
         is_as_it_stands = not self._knows(*parts, caller) and self._knows(parts[0], uri, caller)
-        return None if is_as_it_stands else parts
+        return None if is_as_it_stands or not self._exists(*parts, caller) else parts
 
     def owner(self, uri: str, caller: Caller) -> str | None:
         """The first upstream that lists the URI."""
         names = sharing(self._upstreams, caller)
-        return next((name for name in names if _has(self._lists(name, caller).resources, "uri", uri)), None)
+        listing = (name for name in names if _has(self._lists(name, caller).resources, "uri", uri))
+        return next((name for name in listing if self._exists(name, uri, caller)), None)
 
     def owner_of_template(self, template: str, caller: Caller) -> str | None:
         """The first upstream that lists the template itself."""
         names = sharing(self._upstreams, caller)
-        return next(
-            (name for name in names if _has(self._lists(name, caller).templates, "uriTemplate", template)), None
-        )
+        listing = (name for name in names if _has(self._lists(name, caller).templates, "uriTemplate", template))
+        return next((name for name in listing if self._exists(name, template, caller)), None)
 
     def likely(self, uri: str, caller: Caller) -> list[str]:
         """The upstreams that probably have a URI which none lists, most likely first.
@@ -99,7 +100,7 @@ class Resources:
         tool that has it as its page (first, for the URI of a page): naming a URI does not make it the upstream's own.
         """
         upstreams = sharing(self._upstreams, caller)
-        named = self._named.get(host_of(caller), uri) or ()
+        named = self._naming(uri, caller)
         shown = [name for name in upstreams if self._shows(name, uri, caller)]
         templates = [
             (name, template)
@@ -109,7 +110,8 @@ class Resources:
         ]
         first = shown if uri.startswith(apps.SCHEME) else ()
         found = dict.fromkeys([*first, *closest_first(templates, uri), *named, *shown])
-        return [name for name in found if name in upstreams]  # the others were removed from the configuration
+        # The others were removed from the configuration, or are not for this caller.
+        return [name for name in found if name in upstreams and self._exists(name, uri, caller)]
 
     async def read(self, uri: str, params: Mapping[str, Any], ask: Ask, context: RequestContext) -> dict[str, Any]:
         """Return the raw result of `resources/read` from the upstream that lists the URI, else the first that has it.
@@ -127,7 +129,8 @@ class Resources:
         if owner is not None:
             return await ask(owner, "resources/read", params, context)
         upstreams = sharing(self._upstreams, caller)
-        others = [name for name in upstreams if "resources" in upstreams[name].capabilities]
+        able = [name for name in upstreams if "resources" in upstreams[name].capabilities]
+        others = [name for name in able if self._exists(name, uri, caller)]
         refused: UpstreamRefused | None = None
         absent: list[str] = []
         for name in dict.fromkeys([*self.likely(uri, caller), *others]):
@@ -170,8 +173,19 @@ class Resources:
     def _knows(self, name: str, uri: str, caller: Caller) -> bool:
         """Whether this upstream lists the URI, or has a tool with that page."""
         return name in sharing(self._upstreams, caller) and (
-            _has(self._lists(name, caller).resources, "uri", uri) or self._shows(name, uri, caller)
+            (_has(self._lists(name, caller).resources, "uri", uri) and self._exists(name, uri, caller))
+            or self._shows(name, uri, caller)
         )
+
+    def _exists(self, name: str, uri: str, caller: Caller) -> bool:
+        """Whether the URI may be one that this upstream has for the caller, as far as toolsets decide that."""
+        if not caller.grant.within or caller.grant.reaches_resource(name, uri):
+            return True
+        return name in self._naming(uri, caller) or self._shows(name, uri, caller)
+
+    def _naming(self, uri: str, caller: Caller) -> tuple[str, ...]:
+        """The upstreams that named the URI to this caller in a result."""
+        return self._named.get(host_of(caller), _key_of(caller) + uri) or ()
 
     def _shows(self, name: str, uri: str, caller: Caller) -> bool:
         """Whether a tool of this upstream has the page."""
@@ -202,7 +216,10 @@ class Resources:
         return self._upstreams[name].lists_for(caller)
 
     def _tools(self, name: str, caller: Caller) -> Sequence[WireObject]:
-        return self._lists(name, caller).tools
+        tools, grant = self._lists(name, caller).tools, caller.grant
+        if not grant.within:
+            return tools
+        return [tool for tool in tools if grant.reaches_tool(name, str(as_object(tool).get("name")))]
 
     def _merged(
         self, key: str, caller: Caller, declared: Callable[[ListsPort], Sequence[WireObject]]
@@ -212,6 +229,8 @@ class Resources:
         problems: list[str] = []
         for name in sharing(self._upstreams, caller):
             for each in declared(self._lists(name, caller)):
+                if not self._is_listed(name, as_object(each).get(key), caller):
+                    continue
                 resource = repaired_resource(each, key)
                 if resource is None:
                     problems.append(f"{name}: one without {key} or name is withheld")
@@ -223,6 +242,15 @@ class Resources:
                     problems.append(f"{plain(uri)} of {name} is withheld: {owners[uri]} lists it already")
         self._problems.report(problems, "resources")
         return list(merged.values())
+
+    def _is_listed(self, name: str, uri: object, caller: Caller) -> bool:
+        """Whether something of an upstream is listed for the caller, as far as toolsets decide that."""
+        return not caller.grant.within or (isinstance(uri, str) and caller.grant.reaches_resource(name, uri))
+
+
+def _key_of(caller: Caller) -> str:
+    """The beginning of the keys under which URIs are remembered: what is named in one toolset is not in another."""
+    return "".join(f"{name}\n" for name in sorted(caller.toolsets))
 
 
 def _has(declared: Sequence[Any], key: str, value: str) -> bool:

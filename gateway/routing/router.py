@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gateway.config.schema import Settings
+from gateway.config.toolset_settings import ToolsetSettings
 from gateway.content.store import URI_SCHEME
 from gateway.core import apps
 from gateway.core.model.caller import Caller
@@ -20,7 +21,7 @@ from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue import OWN, Catalogue
 from gateway.core.tools.instructions import Introductions
 from gateway.core.wording import plain
-from gateway.errors import InvalidRequest, ProfileError, ScopeMissing, TooManyCalls, UnknownMethod
+from gateway.errors import InvalidRequest, ProfileError, ScopeMissing, TooManyCalls, UnknownMethod, UnknownToolset
 from gateway.routing.approvals import Approvals, CallToApprove, Verdict
 from gateway.routing.availability import Availability
 from gateway.routing.call_logins import CallLogins
@@ -158,6 +159,11 @@ class Router:
         """The profiles that a host may choose."""
         return tuple(self._profiles)
 
+    @property
+    def toolsets(self) -> Mapping[str, ToolsetSettings]:
+        """The toolsets that a host may choose."""
+        return self._settings.toolsets
+
     async def respond(
         self,
         method: str,
@@ -178,6 +184,7 @@ class Router:
             InvalidRequest: malformed, or for something that does not exist.
             NotAllowed: a rule forbids the call, or its user has not approved it.
             ProfileError: the caller asks for a profile that does not exist.
+            UnknownToolset: the same of a toolset.
             ScopeMissing: the caller's token does not allow a call.
             TooManyCalls: the caller's limits allow no more for now.
             AuditUnavailable: the request cannot be recorded, and is refused for that.
@@ -317,7 +324,7 @@ class Router:
         asking = caller()
         try:
             return self._catalogues.header_schema(name, self._listed(asking), self._able(asking))
-        except ProfileError:  # the request is refused for that
+        except (ProfileError, UnknownToolset):  # the request is refused for that
             return None
 
     async def check_scopes(self, params: Mapping[str, Any], caller: Caller) -> None:
@@ -335,7 +342,7 @@ class Router:
         try:
             profile, caller = self.profile_of(caller), self._able(caller)
             catalogue = self._catalogues.catalogue(self._listed(caller), caller)
-        except ProfileError:  # the request is refused for that
+        except (ProfileError, UnknownToolset):  # the request is refused for that
             return
         route = catalogue.routes.get(name)
         if route is None:
@@ -384,7 +391,9 @@ class Router:
                 return False
             grant = self._able(caller).grant
         except ProfileError:  # it asked for a profile that no longer exists
-            grant = self._rules.narrowed(caller).grant
+            grant = self._rules.narrowed(replace(caller, toolsets=())).grant
+        except UnknownToolset:  # likewise: its next request is refused, and says so
+            return True
         if change.upstream in (None, OWN):
             return True
         if change.kind == "tools":
@@ -432,7 +441,8 @@ class Router:
         offered_by = ("prefix", "profile", "model", "name")
         before, after = self._settings.gateway, settings.gateway
         anew = self._profiles != profiles or any(getattr(before, key) != getattr(after, key) for key in offered_by)
-        ruled = self._settings.policy != settings.policy or self._settings.pins != settings.pins
+        rules = ("policy", "pins", "toolsets")
+        ruled = any(getattr(self._settings, key) != getattr(settings, key) for key in rules)
         self._settings, self._profiles = settings, profiles
         self._rules.reconfigure(settings)
         self._approvals.lasts = settings.policy.approval_lasts

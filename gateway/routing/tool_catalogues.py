@@ -151,7 +151,8 @@ class ToolCatalogues:
         shows_apps = apps.shows_apps(caller.capabilities, profile.apps.host)
         listed = ((name, id(tools)) for name, tools in lists.items())
         grant, rules = caller.grant, self._rules.key(caller)
-        reached, own = (grant.upstreams, grant.tools, grant.others), (len(calibrating), waiting, len(approving))
+        reached = (grant.upstreams, grant.tools, grant.others, grant.within)
+        own = (len(calibrating), waiting, len(approving))
         key = (profile.name, revision, shows_apps, own, reached, rules, *listed)
         passing = (*calibrating, *logins, *approving)
         settings = {name: upstreams[name].settings for name in lists}

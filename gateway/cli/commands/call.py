@@ -43,6 +43,7 @@ from gateway.cli.progress import Wait, is_there
 from gateway.cli.save_media import media_of, save_media
 from gateway.cli.terminal import remark, say, say_json
 from gateway.cli.token_report import cost_lines, costs_json
+from gateway.cli.toolset_option import ToolsetName, reached_of
 from gateway.config.schema import Settings
 from gateway.content.shaping import Shaped
 from gateway.content.shaping.result_costs import result_costs
@@ -87,6 +88,7 @@ def call(
     tokens: Annotated[
         bool, typer.Option("--tokens", help="Also show what it costs each model, as it was given and as it is sent.")
     ] = False,
+    toolset: ToolsetName = None,
     approve: Annotated[bool, typer.Option("--approve", help="Approve the call, if a rule wants that.")] = False,
     verbose: Verbose = False,
     as_json: AsJson = False,
@@ -100,12 +102,13 @@ def call(
     """
     parsed = _arguments(arguments)
     settings = settings_for(config, upstream)
+    settings = reached_of(settings, () if toolset is None else (toolset,))
     if approve:
         settings = _with_approval(settings)
     asked = the_profiles(profile)
     profiles = chosen_profiles(settings, asked, revision)
     tell_of_pages(profiles, app, verbose=verbose)
-    given = GivenOptions(config, upstream or (), asked, revision, app)
+    given = GivenOptions(config, upstream or (), asked, revision, app, toolset)
     wait = Wait(visible=not as_json, ctrl_c="end")
     ended = run_until_signal(
         lambda: _called(settings, tool, parsed, profiles, wait, given, verbose=verbose),
@@ -185,7 +188,8 @@ async def _called(
 ) -> _Called:
     """Call the tool once, and shape the raw result for every profile."""
     raw_settings, caller = with_raw_profile(settings, next(iter(profiles.values())))
-    caller = declaring(caller, given.app)
+    toolsets = () if given.toolset is None else (given.toolset,)
+    caller = replace(declaring(caller, given.app), toolsets=toolsets)
     async with (
         run_gateway(raw_settings, asleep=True, expected=expected(caller, given.app)) as gateway,
         open_shaper(settings, gateway.store) as shaper,

@@ -16,6 +16,7 @@ from gateway.cli.completion import host_names
 from gateway.cli.diagnosis.findings import list_names
 from gateway.cli.exit_codes import DONE, complain, refuse
 from gateway.cli.terminal import remark, say, say_json, say_table
+from gateway.cli.toolset_option import ToolsetName, check_toolsets
 from gateway.config.builtin_profiles import load_profiles
 from gateway.config.find_config import cache_folder, find_file
 from gateway.config.load_settings import load_settings
@@ -61,6 +62,7 @@ def install(
     shared: Annotated[
         bool, typer.Option("--shared", help="Share one gateway with the other hosts that are installed so.")
     ] = False,
+    toolset: ToolsetName = None,
     env: Annotated[
         list[str] | None,
         typer.Option(
@@ -93,23 +95,23 @@ def install(
     if (by_hand := known_name(HAND_EDITED, host)) is not None:
         if only or file is not None:
             refuse(f"--only and --file are for hosts whose files the gateway edits; {by_hand}'s is edited by hand")
-        configuration, _ = _configuration(config, chosen)
+        configuration, _ = _configuration(config, chosen, toolset)
         _say_by_hand(
             HAND_EDITED[by_hand],
             name,
-            own_launch(configuration, chosen, shared=shared, given=_given(env or (), at)),
+            own_launch(configuration, chosen, shared=shared, toolset=toolset, given=_given(env or (), at)),
             at,
         )
         return DONE
     known = find_host(host)
-    configuration, settings = _configuration(config, chosen)
+    configuration, settings = _configuration(config, chosen, toolset)
     target = file.absolute() if file is not None else user_file(known, at)
     before = _given_before(known, target, name)
     given = {**before, **_given(env or (), at)}
     changed = {key for key, value in given.items() if before.get(key) != value}
     # A diff is for people, and the given values are usually secrets.
     shown = {**given, **dict.fromkeys(changed, HIDDEN)} if dry_run else given
-    launch = own_launch(configuration, chosen, shared=shared, given=shown)
+    launch = own_launch(configuration, chosen, shared=shared, toolset=toolset, given=shown)
     others = _others(known, target, at, configuration) if only else _OtherServers()
     done = register(known, target, launch, Backups.of_user(), name=name, only=only, dry_run=dry_run)
     if dry_run:
@@ -123,6 +125,7 @@ def install(
         _say_projects(registration_status(known, at), elsewhere=True)
     again = ["mcp-gateway", "install", known.name, *(["--config", str(config)] if config is not None else [])]
     again += [*(["--profile", chosen] if chosen is not None else []), *(["--name", name] if name != NAME else [])]
+    again += [] if toolset is None else ["--toolset", toolset]
     again += [*(["--shared"] if shared else []), *(["--file", str(file)] if file is not None else [])]
     _say_variables(known, configuration, launch, at, shlex.join(again))
     if lives_in_cache():
@@ -163,7 +166,7 @@ def uninstall(
     return DONE
 
 
-def _configuration(asked: Path | None, profile: str | None) -> tuple[Path, Settings]:
+def _configuration(asked: Path | None, profile: str | None, toolset: str | None) -> tuple[Path, Settings]:
     """Return the configuration that the host will start the gateway with, and its settings. It must be valid now."""
     loaded = load_settings(asked)
     if loaded.path is None:
@@ -172,6 +175,7 @@ def _configuration(asked: Path | None, profile: str | None) -> tuple[Path, Setti
     profiles = load_profiles(loaded.settings)
     if profile is not None:
         find_profile(profiles, profile)
+    check_toolsets(loaded.settings, () if toolset is None else (toolset,))
     return loaded.path.absolute(), loaded.settings
 
 

@@ -1,7 +1,6 @@
 """`mcp-gateway resources`: list the resources, resource templates and prompts that a host would be offered."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated, Any
 
 from gateway.cli.command_context import (
@@ -24,6 +23,7 @@ from gateway.cli.given_options import GivenOptions
 from gateway.cli.named_callers import PrincipalName, TokenName, named_caller
 from gateway.cli.progress import Wait, is_there
 from gateway.cli.terminal import remark, say, say_json, say_table
+from gateway.cli.toolset_option import ToolsetName
 from gateway.config.schema import Settings
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import objects_in
@@ -51,6 +51,7 @@ def resources(
     revision: Revision = REVISIONS[-1],
     token: TokenName = None,
     principal: PrincipalName = None,
+    toolset: ToolsetName = None,
     as_json: AsJson = False,
 ) -> int:
     """List the resources, resource templates and prompts of all upstreams, as a host would be offered them.
@@ -59,12 +60,12 @@ def resources(
     `mcp-gateway read URI` reads a resource.
     """
     settings = settings_for(config, upstream)
-    asking = named_caller(settings, token, principal)
+    asking = named_caller(settings, token, principal).with_toolset(settings, toolset)
     name = the_profile(profile) or asking.profile or settings.gateway.profile or "default"
     (chosen,) = chosen_profiles(settings, [name], revision)
     settings, caller = without_waiting(asking.reached_of(settings), chosen, revision)
-    caller = replace(caller, principal=asking.principal, grant=asking.grant, token=asking.token)
-    given = GivenOptions(config, upstream or (), the_profiles(profile), revision)
+    caller = asking.as_caller(caller)
+    given = GivenOptions(config, upstream or (), the_profiles(profile), revision, toolset=toolset)
     wait = Wait(visible=not as_json, ctrl_c="list what is there")
     ended = run_until_signal(lambda: _listed(settings, caller, wait, given), interrupt=wait.interrupt)
     if isinstance(ended, int):

@@ -28,6 +28,7 @@ from gateway.cli.controlled_gateway import HostFacingState, Start, controlled_ga
 from gateway.cli.exit_codes import DONE, TERMINATED, refuse
 from gateway.cli.shared_hosts import HostsBeside
 from gateway.cli.terminal import remark
+from gateway.cli.toolset_option import ToolsetName, reached_of, toolsets_of
 from gateway.config.builtin_profiles import load_profiles
 from gateway.config.schema import HttpSettings, LogFormat, LogLevel, Settings
 from gateway.core.model.json_values import as_object
@@ -80,6 +81,7 @@ def serve(
         str | None,
         typer.Option("--model", metavar="NAME", help="Model behind the hosts, for profiles that depend on it."),
     ] = None,
+    toolset: ToolsetName = None,
     upstream: UpstreamUrls = None,
     http: Annotated[bool, typer.Option("--http", help="Serve /mcp and /sse over HTTP instead of stdio.")] = False,
     port: Annotated[
@@ -104,18 +106,22 @@ def serve(
         refuse("--port and --bind need --http")
     if console and not http:
         refuse("--console needs --http; `mcp-gateway console` opens the console of any running gateway")
+    if toolset is not None and http:
+        refuse("--toolset is for a host on stdio; over HTTP, hosts name theirs in the path: /mcp/auto/TOOLSET")
     started: CommandContext = context.obj
     chosen = the_profile(profile)
     if shared or resident:
         judged = _SharedOptions(http, resident, bool(command or upstream), calibrate, bool(log_format or log_level))
-        if (code := _served_shared(judged, started, RelayOptions(config, chosen, model))) is not None:
+        if (code := _served_shared(judged, started, RelayOptions(config, chosen, model, toolset))) is not None:
             return code
 
     def overlay(settings: Settings) -> Settings:
-        return _with_console(
+        changed = _with_console(
             _listening(_logging(_modelled(settings, model), log_format, log_level), port, bind), console
         )
+        return reached_of(changed, toolsets)
 
+    toolsets = () if http else toolsets_of(toolset, has_file=not (upstream or command))
     start = replace(Start.of(loaded_for(config, upstream, command), chosen, overlay), calibrating=calibrate)
     settings = start.settings
     configure_logging(settings, debug=started.debug)
@@ -127,6 +133,7 @@ def serve(
             ended = run_until_signal(partial(serve_http_with, start, shared=shared), fast_loop=fast_over_http(settings))
         else:
             opening = started.opening or _opening(settings)
+            opening.toolsets = toolsets
             if opening.is_by_hand:
                 remark(_BY_HAND)
             ended = run_until_signal(partial(_serve_stdio, start, opening))
@@ -157,7 +164,7 @@ def _served_shared(options: _SharedOptions, started: CommandContext, host: Relay
     if options.http:
         return None
     if options.calibrates or options.logs_otherwise:
-        refuse("--shared goes with --config, --profile and --model; for the rest, see the configuration")
+        refuse("--shared goes with --config, --profile, --model and --toolset; for the rest, see the configuration")
     from gateway.serving.shared.relay import relay
 
     opening = started.opening or _opening(Settings())
@@ -361,6 +368,7 @@ async def serve_http_with(
                 Identity(own.name, __version__, instructions=own.instructions, others=router.introductions),
                 access=access,
                 profile_names=lambda: router.profile_names,
+                toolsets=lambda: router.toolsets,
                 telemetry=router.telemetry,
                 content=content_routes(gateway.store, gateway.links, settings.content),
                 public=[

@@ -4,7 +4,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -32,6 +32,7 @@ from gateway.cli.pages import WithPages, declaring, expected, shows_pages, tell_
 from gateway.cli.progress import Wait, is_there
 from gateway.cli.terminal import say, say_json, say_table
 from gateway.cli.token_report import list_lines
+from gateway.cli.toolset_option import ToolsetName
 from gateway.config.schema import Settings
 from gateway.core.apps import for_the_model, pages
 from gateway.core.model.caller import Caller
@@ -59,6 +60,7 @@ def tools(
     ] = False,
     token: TokenName = None,
     principal: PrincipalName = None,
+    toolset: ToolsetName = None,
     as_json: AsJson = False,
 ) -> int:
     """List the tools of all upstreams, or of those that are named, as a host would be offered them.
@@ -71,17 +73,17 @@ def tools(
     Example, with what a colleague reaches: mcp-gateway tools --token alice
     """
     settings = settings_for(config, upstream)
-    asking = named_caller(settings, token, principal)
+    asking = named_caller(settings, token, principal).with_toolset(settings, toolset)
     settings = asking.reached_of(settings)
     for server in servers or ():
         check_upstream(server, settings.upstreams)
     name = the_profile(profile) or asking.profile or settings.gateway.profile or "default"
     ((chosen, rules),) = chosen_profiles(settings, [name], revision).items()
     settings, caller = without_waiting(settings, chosen, revision)
-    caller = replace(declaring(caller, app), principal=asking.principal, grant=asking.grant, token=asking.token)
+    caller = asking.as_caller(declaring(caller, app))
     tell_of_pages({chosen: rules}, app)
     tell_what_is_without_pages({chosen: rules}, app)
-    given = GivenOptions(config, upstream or (), the_profiles(profile), revision, app)
+    given = GivenOptions(config, upstream or (), the_profiles(profile), revision, app, toolset)
     wait = Wait(visible=not as_json, ctrl_c="list what is there")
     ended = run_until_signal(lambda: _listed(settings, servers or (), caller, wait, given), interrupt=wait.interrupt)
     if isinstance(ended, int):

@@ -1,4 +1,4 @@
-"""Look for patterns of tokens, people, issuers and rules that match nothing, and rules that never apply. Pure."""
+"""Look for patterns that match nothing, such as misspelt names, and for rules that can never apply. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -26,6 +26,8 @@ class _Globs(NamedTuple):
     upstreams: Iterable[str] = ()
     tools: Iterable[str] = ()
     whose: str = ""
+    key: str = "tools"
+    """The key of `tools`."""
 
 
 def check_globs(settings: Settings, tools: Tools) -> Iterator[CheckResult]:
@@ -33,8 +35,9 @@ def check_globs(settings: Settings, tools: Tools) -> Iterator[CheckResult]:
 
     Patterns for tools are judged only if every upstream that they may mean lists its tools.
     """
-    for globs in (*_of_access(settings), *_of_rules(settings)):
+    for globs in (*_of_access(settings), *_of_rules(settings), *_of_toolsets(settings)):
         yield from _unmatched(globs, settings, tools)
+    yield from _contents_of_toolsets(settings)
     yield from _principals(settings)
 
 
@@ -82,6 +85,23 @@ def _of_rules(settings: Settings) -> Iterator[_Globs]:
         yield _Globs("policy", f"policy.rules[{place}]", rule.upstreams or (), rule.tools or (), whose)
 
 
+def _of_toolsets(settings: Settings) -> Iterator[_Globs]:
+    for name, toolset in settings.toolsets.items():
+        where = f"toolsets.{name}"
+        yield _Globs("toolsets", where, toolset.upstreams, toolset.tools)
+        yield _Globs("toolsets", where, tools=toolset.exclude, key="exclude")
+
+
+def _contents_of_toolsets(settings: Settings) -> Iterator[CheckResult]:
+    """Report patterns for prompts and resources whose upstreams do not exist; what these list is not known here."""
+    for name, toolset in settings.toolsets.items():
+        for key, patterns in (("prompts", toolset.prompts), ("resources", toolset.resources)):
+            for glob in patterns:
+                if not _matches(glob.partition(SEPARATOR)[0], settings.upstreams):
+                    globs = _Globs("toolsets", f"toolsets.{name}")
+                    yield _finding(globs, key, glob, "upstream", _there_are(settings.upstreams))
+
+
 def _unmatched(globs: _Globs, settings: Settings, tools: Tools) -> Iterator[CheckResult]:
     names = [f"{upstream}{SEPARATOR}{tool}" for upstream, listed in tools.items() for tool in listed]
     silent = [upstream for upstream in settings.upstreams if not tools.get(upstream)]
@@ -90,7 +110,7 @@ def _unmatched(globs: _Globs, settings: Settings, tools: Tools) -> Iterator[Chec
             yield _finding(globs, "upstreams", glob, "upstream", _there_are(settings.upstreams))
     for glob in globs.tools:
         if glob != "*" and not _matches(glob, names) and not any(_may_mean(glob, upstream) for upstream in silent):
-            yield _finding(globs, "tools", glob, "tool", "fix the name there; tools are written SERVER__TOOL")
+            yield _finding(globs, globs.key, glob, "tool", "fix the name there; tools are written SERVER__TOOL")
 
 
 def _finding(globs: _Globs, key: str, glob: str, what: str, remedy: str) -> CheckResult:

@@ -15,10 +15,11 @@ from gateway.cli.diagnosis.check_context import CheckContext
 from gateway.cli.diagnosis.findings import CheckResult, list_names
 from gateway.config.builtin_profiles import builtin_profiles
 from gateway.config.find_config import FILE_VARIABLE, find_file
+from gateway.config.toolset_settings import AUTO, which_toolset
 from gateway.core.model.caller import Caller
 from gateway.core.profiles.match_profile import choose_profile
 from gateway.core.profiles.profile import Profile
-from gateway.core.wording import counted
+from gateway.core.wording import counted, plain
 from gateway.errors import ConfigError, ConfigFileUnreadable, ProfileError
 from gateway.hosts.config_files.gateway_entry import NAME
 from gateway.hosts.config_files.host_environment import missing_in_host
@@ -110,15 +111,19 @@ def _entry(
     if launch is None:
         address = address_of_entry(entry)
         yield CheckResult(about, "ok", f"{one.host.title} calls the gateway at {address}, as {name!r} ({one.file})")
-        # The last segment of the path chooses a profile; the configuration can only be the one examined here.
-        chosen = urlsplit(address).path.strip("/").split("/")[1:2]
-        yield from _profile(one.host, name, context, in_path=chosen[0] if chosen else None)
+        # The path chooses a profile and a toolset; the configuration can only be the one examined here.
+        _, *chosen = urlsplit(address).path.strip("/").split("/")
+        in_path = chosen[0] if chosen and chosen[0] != AUTO else None
+        yield from _profile(one.host, name, context, in_path=in_path)
+        yield from _toolset(one.host, name, chosen[1] if len(chosen) > 1 else None, context)
         return
     profile = _option(launch.args, "--profile")
-    again = _install(one.host, name, context, profile, shared="--shared" in launch.args)
+    toolset = _option(launch.args, "--toolset")
+    again = _install(one.host, name, context, profile, toolset, shared="--shared" in launch.args)
     broken = [
         *_program(one.host, launch, name, again, context),
         *_configuration(one.host, launch, name, again, context),
+        *_toolset(one.host, name, toolset, context),
     ]
     if not any(finding.level == "problem" for finding in broken):
         text = f"the gateway is registered in {one.host.title} as {name!r} ({one.file})"
@@ -215,6 +220,15 @@ def _profile(
     yield from _patience(host, choice.profile, context)
 
 
+def _toolset(host: HostFormat, name: str, toolset: str | None, context: CheckContext) -> Iterator[CheckResult]:
+    """Report a toolset that the entry chooses and that does not exist."""
+    known = context.settings.toolsets
+    if toolset is None or toolset in known:
+        return
+    text = f"{name!r} asks for the toolset {plain(toolset, 80)!r}, which does not exist"
+    yield CheckResult(_about(host), "problem", text, which_toolset(toolset, known))
+
+
 def _patience(host: HostFormat, profile: Profile, context: CheckContext) -> Iterator[CheckResult]:
     """Warn of upstreams whose configured time limit for a call is longer than the host waits."""
     seconds = profile.wait.call
@@ -251,12 +265,20 @@ def _option(args: tuple[str, ...], name: str) -> str | None:
 
 
 def _install(
-    host: HostFormat, name: str, context: CheckContext, profile: str | None = None, *, shared: bool = False
+    host: HostFormat,
+    name: str,
+    context: CheckContext,
+    profile: str | None = None,
+    toolset: str | None = None,
+    *,
+    shared: bool = False,
 ) -> str:
     """Return the command that registers the gateway with the configuration being examined."""
     more = [*(["--name", name] if name != NAME else []), *(["--shared"] if shared else [])]
     command = _command("install", host, context, *more)
-    return command if profile is None else f"{command} {shlex.join(['--profile', profile])}"
+    chosen = {"--profile": profile, "--toolset": toolset}
+    given = [word for option, value in chosen.items() if value is not None for word in (option, value)]
+    return f"{command} {shlex.join(given)}" if given else command
 
 
 def _command(command: str, host: HostFormat, context: CheckContext, *more: str) -> str:

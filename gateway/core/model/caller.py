@@ -18,7 +18,7 @@ class Caller:
     SSE stream, a Streamable HTTP session), None for a host without one; `headers` are those of the HTTP request, names
     in lower case; `log_level` is the minimum level of the log messages that it wants, None if it never set one. `model`
     is the model behind the host, if the host names it (Codex does, with each call). `grant` is what it may reach;
-    `token` the name of the token that says so.
+    `token` the name of the token that says so. `toolsets` are the names of those that all narrow the grant further.
     """
 
     revision: str = REVISIONS[0]
@@ -35,6 +35,7 @@ class Caller:
     model: str | None = None
     grant: Grant = EVERYTHING
     token: str | None = None
+    toolsets: tuple[str, ...] = ()
 
     @property
     def is_modern(self) -> bool:

@@ -7,11 +7,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-SEPARATOR = "__"
-"""Between an upstream's name and a tool's. No upstream's name contains it, so a name splits in one way only.
-
-Patterns have it between a tool's own names, whatever name the tool is offered under.
-"""
+from gateway.core.model.toolset_scope import SEPARATOR, ToolsetScope
 
 
 class Quota(NamedTuple):
@@ -44,6 +40,8 @@ class Grant(NamedTuple):
     """Upstreams whose resources, prompts and completions the policy withholds."""
     others: tuple["Grant", ...] = ()
     scoped: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    within: tuple[ToolsetScope, ...] = ()
+    """Toolsets: only what is in all of them exists for the caller, whatever else is granted."""
 
     @property
     def own_quota(self) -> Quota:
@@ -55,25 +53,41 @@ class Grant(NamedTuple):
     @property
     def reaches_all_upstreams(self) -> bool:
         """Whether no upstream is withheld."""
+        if self.within:
+            return False
         return "*" in self.upstreams or any(other.reaches_all_upstreams for other in self.others)
 
     @property
     def reaches_all_tools(self) -> bool:
         """Whether no tool of the upstreams is withheld."""
+        if self.within:
+            return False
         if not self.others:
             return "*" in self.tools
         return any("*" in one.upstreams and "*" in one.tools for one in (self, *self.others))
 
     def reaches(self, upstream: str) -> bool:
         """Whether the upstream exists for the caller."""
+        if not all(toolset.has(upstream) for toolset in self.within):
+            return False
         return _matches(self.upstreams, upstream) or any(other.reaches(upstream) for other in self.others)
 
     def reaches_content(self, upstream: str) -> bool:
         """Whether the resources, prompts and completions of the upstream exist for the caller."""
         return upstream not in self.closed and self.reaches(upstream)
 
+    def reaches_prompt(self, upstream: str, prompt: str) -> bool:
+        """Whether a prompt of the upstream, by its own name, exists for the caller."""
+        return self.reaches_content(upstream) and all(one.has_prompt(upstream, prompt) for one in self.within)
+
+    def reaches_resource(self, upstream: str, uri: str) -> bool:
+        """Whether a resource of the upstream exists for the caller, without anything that has named it."""
+        return self.reaches_content(upstream) and all(one.has_resource(upstream, uri) for one in self.within)
+
     def reaches_tool(self, upstream: str, tool: str) -> bool:
         """Whether a tool of the upstream, by its own name, exists for the caller."""
+        if not all(toolset.has_tool(upstream, tool) for toolset in self.within):
+            return False
         if _matches(self.upstreams, upstream) and _matches(self.tools, f"{upstream}{SEPARATOR}{tool}"):
             return True
         return any(other.reaches_tool(upstream, tool) for other in self.others)

@@ -33,6 +33,7 @@ def own_launch(
     profile: str | None,
     *,
     shared: bool = False,
+    toolset: str | None = None,
     given: Mapping[str, str] | None = None,
     executable: str = sys.executable,
     environ: Mapping[str, str] = os.environ,
@@ -42,14 +43,16 @@ def own_launch(
     It is the script beside the interpreter if there is one, or else `python -m gateway`; never the target of a symlink,
     which would leave the virtual environment. PATH is the current one, because desktop programs start with a minimal
     one; `given` are additional variables. `shared`: it attaches to a gateway that hosts share.
+    `toolset`: the only one that the host is offered.
     """
     script = _script(Path(executable))
     command, args = (str(script), ()) if script is not None else (executable, ("-m", "gateway"))
-    chosen = (*(() if profile is None else ("--profile", profile)), *(("--shared",) if shared else ()))
+    chosen = (() if profile is None else ("--profile", profile), () if toolset is None else ("--toolset", toolset))
+    options = (*chosen[0], *chosen[1], *(("--shared",) if shared else ()))
     env = {"PATH": search_path(environ)}
     if script is None and (modules := environ.get("PYTHONPATH")):
         env["PYTHONPATH"] = os.pathsep.join(os.path.abspath(part) for part in modules.split(os.pathsep) if part)
-    return Launch(command, (*args, "serve", "--config", str(config), *chosen), {**env, **(given or {})})
+    return Launch(command, (*args, "serve", "--config", str(config), *options), {**env, **(given or {})})
 
 
 def given_in(launch: Launch) -> dict[str, str]:

@@ -22,7 +22,8 @@ _EMAIL = "email"
 _VERIFIED = "email_verified"
 
 ENDPOINTS = ("/mcp", "/sse")
-"""The paths that hosts use; a profile may follow."""
+"""The paths that hosts use; a profile may follow, and after it a toolset."""
+_MOST_CHOSEN = 2
 
 
 class TokenRefused(Exception):
@@ -50,8 +51,8 @@ class Audience:
         address, below = audience.rstrip("/"), f"{self._base}/"
         if not address.startswith(below):
             return address == self._base
-        endpoint, slash, profile = address.removeprefix(below).partition("/")
-        return f"/{endpoint}" in ENDPOINTS and "/" not in profile and bool(profile) == bool(slash)
+        endpoint, *chosen = address.removeprefix(below).split("/")
+        return f"/{endpoint}" in ENDPOINTS and len(chosen) <= _MOST_CHOSEN and all(chosen)
 
 
 def check_claims(claims: Mapping[str, Any], settings: IssuerSettings, audience: Audience, now: float) -> float:
@@ -99,6 +100,7 @@ def identify(name: str, settings: IssuerSettings, claims: Mapping[str, Any], exp
         is_admin=is_admin or _claim(claims, settings.claims.admin) is True,
         issuer=name,
         claims=claims,
+        toolset=_toolset(settings, claims),
     )
 
 
@@ -147,6 +149,17 @@ def _limit(settings: IssuerSettings, claims: Mapping[str, Any]) -> int | None:
         return settings.calls_per_minute
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise TokenRefused("forbidden", f"its limit is not a number above 0 ({settings.claims.calls_per_minute})")
+    return value
+
+
+def _toolset(settings: IssuerSettings, claims: Mapping[str, Any]) -> str | None:
+    if settings.claims.toolset is None:
+        return settings.toolset
+    value = _claim(claims, settings.claims.toolset)
+    if value is None:
+        return settings.toolset
+    if not isinstance(value, str) or not value:
+        raise TokenRefused("forbidden", f"its toolset is not a name ({settings.claims.toolset})")
     return value
 
 

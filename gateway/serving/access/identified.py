@@ -37,6 +37,8 @@ class Identified:
     """The name of the table of the issuer that has issued the token, or by which its principal has logged in."""
     claims: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False, compare=False)
     """What a token of an issuer says."""
+    toolset: str | None = None
+    """The toolset that its hosts have."""
 
 
 class TokenVerifier(Protocol):

@@ -14,7 +14,7 @@ from gateway.serving.access.tokens import Access
 
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
 
-_ENDPOINT = re.compile(r"/(?:mcp|sse)(?:/[A-Za-z0-9._-]+)?")
+_ENDPOINT = re.compile(r"/(?:mcp|sse)(?:/[A-Za-z0-9._-]+){0,2}")
 _ERRORS: dict[Fault, str] = {"wrong": "invalid_token", "expired": "invalid_token", "insufficient": "insufficient_scope"}
 
 

@@ -243,7 +243,7 @@ def identified(name: str, token: TokenSettings) -> Identified:
     hashed = token.hash or hash_of(token.token or "")
     expires = None if token.expires is None else seconds_of_moment(token.expires)
     principal = token.principal or name
-    return Identified(principal, grant, token.profile, expires, hashed, name, in_url=token.url)
+    return Identified(principal, grant, token.profile, expires, hashed, name, in_url=token.url, toolset=token.toolset)
 
 
 def _by_hash(tokens: Iterable[Identified]) -> dict[str, Identified]:

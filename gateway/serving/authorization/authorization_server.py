@@ -130,6 +130,7 @@ class AuthorizationServer:
             is_admin=getattr(reach, "admin", False),
             issuer=None if approval.login == PASSPHRASE else COMPANY,
             claims=as_object(json.loads(approval.claims)),
+            toolset=reach.toolset,
         )
 
     async def _found(self, token: str, now: float) -> approvals.Token | None:

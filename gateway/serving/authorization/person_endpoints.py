@@ -165,9 +165,8 @@ class PersonEndpoints:
         reach = self._people.reach_of(decision.principal, decision.login)
         if reach is None:
             raise RefusedRequest("You may not use this gateway any more.")
-        return self._approval_page(
-            asked, decision.principal, cookie, reach_in_words(grant_of(reach), self._upstreams())
-        )
+        reached = reach_in_words(grant_of(reach), self._upstreams(), reach.toolset)
+        return self._approval_page(asked, decision.principal, cookie, reached)
 
     async def _decide(self, request: Request) -> Response:
         """Answer `POST /authorize/approve/...`, the decision."""

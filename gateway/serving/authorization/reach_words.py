@@ -5,9 +5,10 @@ from collections.abc import Iterable, Sequence
 from gateway.core.model.grant import SEPARATOR, Grant
 
 
-def reach_in_words(grant: Grant, upstreams: Iterable[str]) -> Sequence[str]:
-    """Return a line for each upstream that the grant reaches."""
-    return [f"{name}: {_tools(grant, name)}" for name in upstreams if grant.reaches(name) and _tools(grant, name)]
+def reach_in_words(grant: Grant, upstreams: Iterable[str], toolset: str | None = None) -> Sequence[str]:
+    """Return a line for each upstream that the grant reaches, and one for the toolset that narrows it."""
+    reached = [f"{name}: {_tools(grant, name)}" for name in upstreams if grant.reaches(name) and _tools(grant, name)]
+    return reached if toolset is None else [*reached, f"of all this, only what is in the toolset {toolset}"]
 
 
 def _tools(grant: Grant, upstream: str) -> str:

@@ -138,6 +138,7 @@ def _host(host: ConnectedHostPort, router: "Router", shared: SharedPort | None) 
         "revision": caller.revision,
         "principal": caller.principal,
         "token": caller.token,
+        "toolsets": list(caller.toolsets),
         "profile": profile,
         "because": because,
         "since": moment_text(host.since),

@@ -76,13 +76,15 @@ class Lines:
 class Arrival(NamedTuple):
     """The time at which a message arrived, by the clock of the `EarlyStdio` that read it.
 
-    `profile` and `model` are those that a host of a shared gateway was started with (`serve --shared`).
+    `profile` and `model` are those that a host of a shared gateway was started with (`serve --shared`), `toolsets` the
+    names of those that narrow what its host is offered.
     """
 
     at: float
     clock: Callable[[], float]
     profile: str | None = None
     model: str | None = None
+    toolsets: tuple[str, ...] = ()
 
     @property
     def ago(self) -> float:
@@ -104,6 +106,8 @@ class EarlyStdio:
         self.handshake = Handshake(identity)
         self.is_by_hand = False
         """Whether a terminal, not a host, is at the other end."""
+        self.toolsets: tuple[str, ...] = ()
+        """The names of the toolsets that narrow what the host is offered; set before messages are taken."""
         self.ended = False
         """Whether the host has closed its end. `take` may still return the last messages."""
         self._max_line_bytes = max_line_bytes
@@ -157,7 +161,7 @@ class EarlyStdio:
             message, size, arrival = self._waiting.popleft()
             self._waiting_bytes -= size
             self._room.notify()
-            return message, arrival
+            return message, arrival._replace(toolsets=self.toolsets)
 
     @property
     def waiting(self) -> int:

@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from gateway.config.schema import HttpSettings
+from gateway.config.toolset_settings import ToolsetSettings
 from gateway.content.links.base_url import Bases
 from gateway.serving.access import Access, Identified
 from gateway.serving.access.resource_metadata import resource_metadata
@@ -42,6 +43,7 @@ from gateway.serving.mcp.security import (
 )
 from gateway.serving.mcp.service import Service
 from gateway.serving.mcp.sse import MESSAGES_PATH, SseEndpoints
+from gateway.serving.mcp.toolset_choice import ToolsetMiddleware, ToolsetsOf
 from gateway.telemetry import Telemetry
 
 
@@ -52,6 +54,7 @@ def http_app(
     *,
     access: Access | None = None,
     profile_names: ProfileNames = (),
+    toolsets: ToolsetsOf = dict[str, ToolsetSettings],
     telemetry: Telemetry | None = None,
     content: Sequence[BaseRoute] = (),
     public: Sequence[BaseRoute] = (),
@@ -59,14 +62,16 @@ def http_app(
     public_url: str | None = None,
     on_too_many: OnTooMany | None = None,
 ) -> Starlette:
-    """Return the application: `/mcp`, `/sse` (each also with `/<profile>`), SSE's route for messages, a page at `/`.
+    """Return the application: `/mcp`, `/sse`, SSE's route for messages, a page at `/`.
+
+    The first two may be followed by `/<profile>` and `/<profile>/<toolset>`; `auto` is the profile of the host.
 
     `access` identifies who sends a token; without it, that is `[http] token` alone. `profile_names` are the profiles
-    that a path or the header `X-MCP-Profile` may choose. `telemetry` adds `/healthz`, `/readyz` and `/metrics`;
-    `content` has the routes of stored content, `public` further ones that need no token. `bases` and `public_url` are
-    the addresses at which the gateway is reached. `on_too_many` is called with whoever sends too many requests. The
-    application's lifespan must be run. `app.state.draining` ends event streams (see `serve_http`);
-    `app.state.downstream` is the MCP server.
+    that a path or the header `X-MCP-Profile` may choose, `toolsets` returns those of a path or `X-MCP-Toolset`.
+    `telemetry` adds `/healthz`, `/readyz` and `/metrics`; `content` has the routes of stored content, `public` further
+    ones that need no token. `bases` and `public_url` are the addresses at which the gateway is reached. `on_too_many`
+    is called with whoever sends too many requests. The application's lifespan must be run. `app.state.draining` ends
+    event streams (see `serve_http`); `app.state.downstream` is the MCP server.
     """
     access = access or Access(settings)
     downstream = Downstream(service, identity)
@@ -94,8 +99,10 @@ def http_app(
             yield
 
     def endpoint(path: str, app: ASGIApp, *, by_header: bool = True) -> list[BaseRoute]:
-        chosen = draining.ending_streams(ProfileMiddleware(app, profile_names, by_header=by_header))
-        return [Route(form, chosen) for form in (path, f"{path}/", path + "/{profile}")]
+        narrowed = ToolsetMiddleware(app, toolsets, by_header=by_header)
+        chosen = draining.ending_streams(ProfileMiddleware(narrowed, profile_names, by_header=by_header))
+        forms = (path, f"{path}/", path + "/{profile}", path + "/{profile}/{toolset}")
+        return [Route(form, chosen) for form in forms]
 
     observed: list[BaseRoute] = []
     if telemetry is not None:
@@ -109,7 +116,7 @@ def http_app(
             *public,
             *endpoint("/mcp", AttendanceMiddleware(EraHeaderMiddleware(scoped), downstream.attending)),
             *endpoint("/sse", sse.stream),
-            # The profile is fixed when the stream is opened: it is part of the path that the host is given.
+            # Profile and toolset are fixed when the stream is opened: they are part of the path that the host is given.
             *endpoint(MESSAGES_PATH, sse.messages, by_header=False),
         ],
         middleware=[Middleware(Guard, access, allowed, bases or Bases(), public, public_url, on_too_many)],
@@ -144,6 +151,7 @@ def _front_page(identity: Identity, request: Request) -> Response:
         "/mcp            Streamable HTTP, every protocol revision\n"
         "/sse            HTTP+SSE, for hosts of revision 2024-11-05\n"
         "/mcp/<profile>, /sse/<profile>   the same, with a host profile chosen explicitly\n"
+        "/mcp/<profile>/<toolset>         the same, with a toolset; the profile auto is that of the host\n"
         "/content        stored content: POST takes it in, signed links hand it out\n"
         f"{who}"
     )

@@ -37,10 +37,11 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Sender:
-    """What is known of the host at the other end: the profile that it was started with, and the model behind it."""
+    """What the host at the other end was started with: its profile, the model behind it, and its toolsets."""
 
     profile: str | None = None
     model: str | None = None
+    toolsets: tuple[str, ...] = ()
 
 
 class LineReads(MessageReads):
@@ -98,7 +99,8 @@ class LineReads(MessageReads):
         except (ValueError, RecursionError, ValidationError):
             _logger.debug("a malformed message of an attached host was dropped")
             return None
-        arrival = Arrival(time.monotonic() - self._waited, time.monotonic, self._sender.profile, self._sender.model)
+        known = (self._sender.profile, self._sender.model, self._sender.toolsets)
+        arrival = Arrival(time.monotonic() - self._waited, time.monotonic, *known)
         self._waited = 0.0
         return SessionMessage(checked, ServerMessageMetadata(request_context=arrival))
 

@@ -68,4 +68,11 @@ class Presence:
 
 
 def _known_by(caller: Caller) -> Hashable:
-    return (caller.client_name, caller.client_version, caller.revision, caller.profile, caller.principal)
+    return (
+        caller.client_name,
+        caller.client_version,
+        caller.revision,
+        caller.profile,
+        caller.toolsets,
+        caller.principal,
+    )

@@ -13,6 +13,7 @@ from gateway.core.model.caller import Caller
 from gateway.core.model.grant import EVERYTHING, Grant
 from gateway.core.model.json_values import as_object, as_text
 from gateway.core.model.revisions import MODERN_REVISIONS
+from gateway.core.model.toolset_scope import ToolsetScope
 from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, LOG_LEVELS
 from gateway.errors import InvalidRequest
 from gateway.serving.access import Identified
@@ -26,6 +27,9 @@ PROFILE_SCOPE = "gateway.profile"
 """Key of an HTTP request's ASGI scope for the explicitly chosen profile (path or header), or None."""
 
 
+TOOLSETS_SCOPE = "gateway.toolsets"
+"""Key of an HTTP request's ASGI scope for the toolsets that it is narrowed to, by name (`ToolsetScope`)."""
+
 IDENTIFIED_SCOPE = "gateway.identified"
 """Key of an HTTP request's ASGI scope for whoever sent its token (`Identified`)."""
 
@@ -35,8 +39,12 @@ ENDED_SCOPE = "gateway.ended"
 
 def grant_of(request: Any) -> Grant:
     """Return what the sender of an HTTP request may reach; everything if the request came over another transport."""
-    found = request.scope.get(IDENTIFIED_SCOPE) if isinstance(request, HTTPConnection) else None
-    return found.grant if isinstance(found, Identified) else EVERYTHING
+    if not isinstance(request, HTTPConnection):
+        return EVERYTHING
+    found = request.scope.get(IDENTIFIED_SCOPE)
+    grant = found.grant if isinstance(found, Identified) else EVERYTHING
+    toolsets: Mapping[str, ToolsetScope] = request.scope.get(TOOLSETS_SCOPE) or {}
+    return grant._replace(within=tuple(toolsets.values())) if toolsets else grant
 
 
 def principal_of(request: Any) -> str:
@@ -109,9 +117,9 @@ def _identity(client: object, capabilities: object) -> dict[str, Any]:
 
 
 def _sender(request: object) -> dict[str, Any]:
-    """Return what an HTTP request says of its sender, or the profile that an attached host was started with."""
+    """Return what an HTTP request says of its sender, or what a host on stdio was started with."""
     if isinstance(request, Arrival):
-        return {"profile": request.profile}
+        return {"profile": request.profile, "toolsets": request.toolsets}
     if not isinstance(request, Request):
         return {}
     return {
@@ -121,6 +129,7 @@ def _sender(request: object) -> dict[str, Any]:
         "headers": request.headers,
         "grant": grant_of(request),
         "token": _token_of(request.scope),
+        "toolsets": tuple(request.scope.get(TOOLSETS_SCOPE) or ()),
     }
 
 

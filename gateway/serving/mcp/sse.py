@@ -9,12 +9,14 @@ from mcp.shared.message import SessionMessage
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
+from gateway.config.toolset_settings import AUTO
 from gateway.serving.http import address_of
 from gateway.serving.mcp.downstream import Downstream
 from gateway.serving.mcp.handshake import Handshake
 from gateway.serving.mcp.request_caller import PROFILE_SCOPE, grant_of, principal_of
 from gateway.serving.mcp.security import refused_response
 from gateway.serving.mcp.streams import StreamConnection
+from gateway.serving.mcp.toolset_choice import chosen_in
 from gateway.upstream.transports.backlog import Backlog
 from gateway.upstream.transports.bounded import json_in
 
@@ -24,7 +26,7 @@ MESSAGES_PATH = "/messages"
 
 
 class SseEndpoints:
-    """Both routes. A profile chosen for the stream is part of the path to which the host sends its messages."""
+    """Both routes. What is chosen for the stream is part of the path to which the host sends its messages."""
 
     def __init__(
         self,
@@ -37,14 +39,14 @@ class SseEndpoints:
         self._security = security
         self._max_request_bytes = max_request_bytes
         self._max_unread_bytes = max_unread_bytes
-        # The SDK's transport has a single path to post to, so there is one transport for each profile.
-        self._transports: dict[str | None, SseServerTransport] = {}
+        # The SDK's transport has a single path to post to, so there is one transport for each choice.
+        self._transports: dict[str, SseServerTransport] = {}
 
     async def stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         """GET: serve one host for as long as it keeps the stream open."""
         if scope["method"] != "GET":
             return await refused_response(405, "GET opens the stream of events", {"Allow": "GET"})(scope, receive, send)
-        transport = self._transport(scope[PROFILE_SCOPE])
+        transport = self._transport(scope[PROFILE_SCOPE], chosen_in(scope))
         with anyio.CancelScope() as connection:
 
             def give_up(much: str) -> None:
@@ -60,10 +62,14 @@ class SseEndpoints:
 
     async def messages(self, scope: Scope, receive: Receive, send: Send) -> None:
         """POST: accept one message for an open stream."""
-        await self._transport(scope[PROFILE_SCOPE]).handle_post_message(scope, receive, send)
+        transport = self._transport(scope[PROFILE_SCOPE], chosen_in(scope, by_header=False))
+        await transport.handle_post_message(scope, receive, send)
 
-    def _transport(self, profile: str | None) -> SseServerTransport:
-        if profile not in self._transports:
+    def _transport(self, profile: str | None, toolset: str | None) -> SseServerTransport:
+        if toolset is not None:
+            path = f"{MESSAGES_PATH}/{profile or AUTO}/{toolset}"
+        else:
             path = MESSAGES_PATH if profile is None else f"{MESSAGES_PATH}/{profile}"
-            self._transports[profile] = SseServerTransport(path, self._security, self._max_request_bytes)
-        return self._transports[profile]
+        if path not in self._transports:
+            self._transports[path] = SseServerTransport(path, self._security, self._max_request_bytes)
+        return self._transports[path]

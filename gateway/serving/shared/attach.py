@@ -1,7 +1,7 @@
 """How the process of a host attaches to a shared gateway: over its control socket. Standard library only.
 
-    relay     {"command": "attach", "token": "...", "attach": 1, "pid": 4711, "profile": null, "model": null,
-               "first_id": 0, "salt": "...", "environment": {"GITHUB_TOKEN": "digest or null"}}
+    relay     {"command": "attach", "token": "...", "attach": 2, "pid": 4711, "profile": null, "model": null,
+               "toolsets": [], "first_id": 0, "salt": "...", "environment": {"GITHUB_TOKEN": "digest or null"}}
     gateway   {"ok": true, "result": {"pid": 4700}}, or {"ok": false, "error": "..."}; {"ok": true, "result":
               {"ending": true}} if it is about to end
 
@@ -30,7 +30,7 @@ from gateway.config.find_config import CACHE_VARIABLE, PROFILES_VARIABLE, STATE_
 from gateway.config.foreign import translate_document
 from gateway.errors import ConfigError
 
-ATTACH = 1
+ATTACH = 2
 """The version of the protocol above."""
 
 GOODBYE = b'{"gateway":"ends"}\n'

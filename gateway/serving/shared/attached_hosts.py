@@ -12,8 +12,9 @@ from anyio.abc import SocketAttribute, SocketStream
 
 from gateway.config.moments import moment_text
 from gateway.config.shared_settings import SharedSettings
+from gateway.config.toolset_settings import which_toolset
 from gateway.core.model.caller import Caller
-from gateway.core.model.json_values import as_object, is_object
+from gateway.core.model.json_values import as_list, as_object, is_object
 from gateway.core.near_names import did_you_mean
 from gateway.core.profiles.match_profile import known_name
 from gateway.errors import GatewayError, InvalidRequest
@@ -33,6 +34,7 @@ _GOODBYE_SECONDS = 1.0
 _CLOSING_SECONDS = 4.0
 _LONGEST_NAME = 200
 _MOST_IDS = 2**53
+_MOST_TOOLSETS = 8
 
 _logger = logging.getLogger(__name__)
 
@@ -59,7 +61,8 @@ class AttachedHost:
 class AttachedHosts:
     """The hosts of a shared gateway. `key` is that by which they find it.
 
-    `settings` and `profile_names` return what is in force. Hosts that attach before `open` wait for it.
+    `settings`, `profile_names` and `toolset_names` return what is in force. Hosts that attach before `open` wait for
+    it.
     """
 
     def __init__(
@@ -67,11 +70,13 @@ class AttachedHosts:
         key: str,
         settings: Callable[[], SharedSettings],
         profile_names: Callable[[], Collection[str]],
+        toolset_names: Callable[[], Collection[str]] = tuple[str, ...],
         environ: Mapping[str, str] = os.environ,
     ) -> None:
         self.key = key
         self._settings = settings
         self._profile_names = profile_names
+        self._toolset_names = toolset_names
         self._environ = environ
         self._downstream: Downstream | None = None
         self._opened = anyio.Event()
@@ -191,11 +196,17 @@ class AttachedHosts:
         return AttachedHost(
             pid=peer.pid if peer is not None and peer.pid is not None else _whole(request.get("pid")),
             since=time.time(),
-            sender=Sender(self._profile(_name(request.get("profile"))), _name(request.get("model"))),
+            sender=self._sender(request),
             differing=differing(as_object(request.get("environment")), self._environ, str(request.get("salt"))),
             first_id=min(max(0, _whole(first_id) or 0), _MOST_IDS),
             handshake=Handshake(self._downstream.identity),
         )
+
+    def _sender(self, request: Mapping[str, Any]) -> Sender:
+        names, known = _names(request.get("toolsets")), self._toolset_names()
+        if (unknown := next((name for name in names if name not in known), None)) is not None:
+            raise InvalidRequest(f"there is no toolset {unknown!r}", remedy=which_toolset(unknown, known))
+        return Sender(self._profile(_name(request.get("profile"))), _name(request.get("model")), names)
 
     def _profile(self, chosen: str | None) -> str | None:
         if chosen is None:
@@ -218,6 +229,7 @@ def _reported(host: AttachedHost) -> dict[str, Any]:
         "since": moment_text(host.since),
         "profile": host.sender.profile,
         "model": host.sender.model,
+        "toolsets": list(host.sender.toolsets),
         "name": None if caller is None else caller.client_name,
         "version": None if caller is None else as_object(caller.client_info).get("version"),
         "environment": host.differing,
@@ -236,11 +248,13 @@ def introduced_host(told: object) -> Caller | None:
         capabilities=as_object(told.get("capabilities")),
         profile=_name(told.get("profile")),
         model=_name(told.get("model")),
+        toolsets=_names(told.get("toolsets")),
     )
 
 
 def _with(sender: Sender) -> str:
-    return "" if sender.profile is None else f", profile {sender.profile}"
+    profile = "" if sender.profile is None else f", profile {sender.profile}"
+    return profile + "".join(f", toolset {name}" for name in sender.toolsets)
 
 
 def _whole(value: object) -> int | None:
@@ -249,3 +263,8 @@ def _whole(value: object) -> int | None:
 
 def _name(value: object) -> str | None:
     return value if isinstance(value, str) and 0 < len(value) <= _LONGEST_NAME else None
+
+
+def _names(value: object) -> tuple[str, ...]:
+    named = (_name(one) for one in as_list(value)[:_MOST_TOOLSETS])
+    return tuple(name for name in named if name is not None)

@@ -9,7 +9,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -85,8 +85,12 @@ class Attachment:
         self.socket.close()
 
 
-def attach(record: GatewayRecord, config: Path, options: RelayOptions, first_id: int) -> Attachment:
-    """Attach to a running gateway. `first_id` is the highest id of a request that a gateway has sent to the host.
+def attach(
+    record: GatewayRecord, config: Path, options: RelayOptions, toolsets: Sequence[str], first_id: int
+) -> Attachment:
+    """Attach to a running gateway, for a host with these toolsets.
+
+    `first_id` is the highest id of a request that a gateway has sent to the host.
 
     Raises:
         Lost: it is ending, or has ended.
@@ -101,6 +105,7 @@ def attach(record: GatewayRecord, config: Path, options: RelayOptions, first_id:
         "pid": os.getpid(),
         "profile": options.profile,
         "model": options.model,
+        "toolsets": list(toolsets),
         "first_id": first_id,
         "salt": salt,
         "environment": told,

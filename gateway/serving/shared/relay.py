@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from gateway._version import __version__
 from gateway.config.early_config import read_greeting
 from gateway.config.find_config import find_file
+from gateway.config.project_file import toolsets_here
 from gateway.core.model.json_values import as_object
 from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, INTERNAL_ERROR, PROTOCOL_VERSION
 from gateway.errors import GatewayError
@@ -73,7 +74,8 @@ def relay(opening: "EarlyStdio", options: RelayOptions) -> int | None:
         _say(f"warning: hosts cannot share a gateway: {error}; this one gets a gateway of its own")
         return None
     try:
-        return _Relay(opening, options, shared).run()
+        toolsets = toolsets_here(options.toolset)
+        return _Relay(opening, options, toolsets, shared).run()
     except CannotStart as error:
         _say_error(str(error))
         return error.code
@@ -85,9 +87,12 @@ def relay(opening: "EarlyStdio", options: RelayOptions) -> int | None:
 class _Relay:
     """One host, and the gateways that it is attached to, one after another. `run` is the main thread's."""
 
-    def __init__(self, opening: "EarlyStdio", options: RelayOptions, shared: SharedGateway) -> None:
+    def __init__(
+        self, opening: "EarlyStdio", options: RelayOptions, toolsets: tuple[str, ...], shared: SharedGateway
+    ) -> None:
         self._opening = opening
         self._options = options
+        self._toolsets = toolsets
         self._shared = shared
         self._woken = threading.Event()
         self._attachment: Attachment | None = None
@@ -282,9 +287,11 @@ class _Relay:
         record = self._shared.find_or_start(self._introduction() or {}, self._has_left)
         if record is None:
             return False
-        self._attachment = attachment = attach(record, self._shared.config, self._options, self._last_id)
+        self._attachment = attachment = attach(
+            record, self._shared.config, self._options, self._toolsets, self._last_id
+        )
         _say(f"attached to the gateway of process {record.pid}, whose log is {record.log}")
-        greeting = read_greeting(self._shared.config, os.environ)
+        greeting = read_greeting(self._shared.config, os.environ, self._toolsets)
         self._opening.introduce(Identity(greeting.name, __version__, None, greeting.instructions, greeting.others))
         threading.Thread(target=self._read, args=(attachment,), name="gateway", daemon=True).start()
         self._introduced = None
@@ -297,7 +304,11 @@ class _Relay:
     def _introduction(self) -> dict[str, Any] | None:
         """Describe the host as far as it has introduced itself, so that upstreams can be opened for it."""
         handshake = self._opening.handshake
-        started_with = {"profile": self._options.profile, "model": self._options.model}
+        started_with = {
+            "profile": self._options.profile,
+            "model": self._options.model,
+            "toolsets": list(self._toolsets),
+        }
         if (client := handshake.client) is not None:
             told = {"client_info": client["clientInfo"], "capabilities": client["capabilities"]}
             return {"revision": handshake.revision, **told, **started_with}

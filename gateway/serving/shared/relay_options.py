@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 
 class RelayOptions(NamedTuple):
-    """The configuration to share (default: the usual one), and the profile and the model of this host alone."""
+    """The configuration to share (default: the usual one), and the profile, model and toolset of this host alone."""
 
     config: Path | None = None
     profile: str | None = None
     model: str | None = None
+    toolset: str | None = None

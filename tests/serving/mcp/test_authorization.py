@@ -66,7 +66,7 @@ def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
-@pytest.mark.parametrize("path", ["", "/mcp", "/mcp/codex", "/sse", "/sse/codex"])
+@pytest.mark.parametrize("path", ["", "/mcp", "/mcp/codex", "/mcp/codex/work", "/sse", "/sse/codex"])
 def test_the_metadata_of_every_endpoint_names_the_authorization_server(ask, path):
     found = ask("GET", METADATA + path)
     assert found.status_code == 200
@@ -78,7 +78,7 @@ def test_the_metadata_of_every_endpoint_names_the_authorization_server(ask, path
     }
 
 
-@pytest.mark.parametrize("path", ["/messages", "/mcp/a/b", "/mcp/a%22b", "/content", "//evil.example", "/t/x/mcp"])
+@pytest.mark.parametrize("path", ["/messages", "/mcp/a/b/c", "/mcp/a%22b", "/content", "//evil.example", "/t/x/mcp"])
 def test_there_is_no_metadata_of_anything_else(ask, path):
     assert ask("GET", METADATA + path).status_code == 404
 

@@ -1,0 +1,60 @@
+"""The option `--toolset`: what a host with a toolset of the configuration is offered."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from gateway.config.project_file import PROJECT_FILE, toolsets_here
+from gateway.config.schema import Settings
+from gateway.config.toolset_settings import scopes_of, which_toolset
+from gateway.core.model.grant import EVERYTHING, Grant
+from gateway.core.wording import plain
+from gateway.errors import ConfigError
+
+ToolsetName = Annotated[
+    str | None, typer.Option("--toolset", metavar="NAME", help="Only what is in this toolset of the configuration.")
+]
+
+
+def toolsets_of(chosen: str | None, *, has_file: bool) -> tuple[str, ...]:
+    """Return the toolsets of a host on stdio: the chosen one, and that of its project, if there is a configuration.
+
+    Raises:
+        ConfigError: the project's file cannot be used.
+    """
+    if has_file:
+        return toolsets_here(chosen)
+    return () if chosen is None else (chosen,)
+
+
+def check_toolsets(settings: Settings, names: Sequence[str]) -> None:
+    """Check that the toolsets exist.
+
+    Raises:
+        ConfigError: one of them does not.
+    """
+    for name in names:
+        if name not in settings.toolsets:
+            raise ConfigError(
+                f"there is no toolset {plain(name, 80)!r}",
+                where=f"--toolset, or {PROJECT_FILE} of the project",
+                remedy=which_toolset(name, settings.toolsets),
+            )
+
+
+def narrowed(grant: Grant, settings: Settings, names: Sequence[str]) -> Grant:
+    """Return the grant with what these toolsets leave of it. Raises ConfigError if one does not exist."""
+    check_toolsets(settings, names)
+    return grant._replace(within=scopes_of(settings.toolsets, names)) if names else grant
+
+
+def reached_of(settings: Settings, names: Sequence[str]) -> Settings:
+    """Return the settings with the upstreams that are in all of these toolsets: no other has to be started.
+
+    Raises:
+        ConfigError: one of them does not exist.
+    """
+    grant = narrowed(EVERYTHING, settings, names)
+    reached = {name: one for name, one in settings.upstreams.items() if grant.reaches(name)}
+    return settings.model_copy(update={"upstreams": reached}) if names else settings

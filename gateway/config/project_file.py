@@ -1,0 +1,72 @@
+"""`.mcp-gateway.toml` in the folder of a project: the toolset that hosts on stdio have there. Standard library only.
+
+Whoever wrote the project wrote the file, so it is not trusted: it can name a toolset of the user's configuration, which
+takes away, and nothing else.
+"""
+
+import os
+import stat
+from pathlib import Path
+
+from gateway.config.documents import decoded, from_toml
+from gateway.errors import ConfigError
+
+PROJECT_FILE = ".mcp-gateway.toml"
+
+_KEY = "toolset"
+_LARGEST = 64 * 1024
+_DEEPEST = 64
+_REPOSITORY = ".git"
+
+
+def project_file(folder: Path) -> Path | None:
+    """Return the file for a folder: there, or in a folder above it within the same repository or home folder."""
+    folder = folder.absolute()
+    home = Path(os.path.expanduser("~"))
+    for place in (folder, *folder.parents)[:_DEEPEST]:
+        if os.path.lexists(found := place / PROJECT_FILE):
+            return found
+        if place == home or os.path.lexists(place / _REPOSITORY):
+            return None
+    return None
+
+
+def read_project_file(file: Path) -> str | None:
+    """Return the toolset that the file names, if any.
+
+    Raises:
+        ConfigError: it cannot be read, is malformed, or has anything else in it.
+    """
+    where = str(file)
+    try:
+        # A pipe or a device would never end.
+        if not stat.S_ISREG(os.stat(file).st_mode):
+            raise ConfigError("is not a regular file", where=where)
+        with file.open("rb") as opened:
+            content = opened.read(_LARGEST + 1)
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {(error.strerror or 'unknown cause').lower()}", where=where) from None
+    if len(content) > _LARGEST:
+        raise ConfigError(f"has more than {_LARGEST:,} bytes", where=where, remedy=f"it only names a {_KEY}")
+    document = from_toml(decoded(content, where).removeprefix("\ufeff"), where)
+    if others := sorted(set(document) - {_KEY}):
+        remedy = f'a project can only choose a toolset of your configuration: {_KEY} = "NAME"'
+        raise ConfigError(f"has the key {others[0][:80]!r}", where=where, remedy=remedy)
+    name = document.get(_KEY)
+    if name is not None and (not isinstance(name, str) or not name):
+        raise ConfigError("must be the name of a toolset, in quotes", where=f"{where}: {_KEY}")
+    return name
+
+
+def toolsets_here(chosen: str | None, folder: Path | None = None) -> tuple[str, ...]:
+    """Return the toolsets of a host on stdio: the one that it was started with, and that of its project.
+
+    Raises:
+        ConfigError: the project's file cannot be used.
+    """
+    try:
+        file = project_file(folder or Path.cwd())
+    except OSError:  # the folder is gone
+        file = None
+    named = (chosen, None if file is None else read_project_file(file))
+    return tuple(dict.fromkeys(name for name in named if name is not None))

@@ -1,0 +1,160 @@
+"""`--toolset`, and the file in a project's folder: over stdio, with a shared gateway, and in the other commands."""
+
+import json
+import os
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from gateway.serving.control.records import running
+from tests.cli.conftest import PICTURES
+
+LISTS = PICTURES.parent / "lists_stdio.py"
+TABLES = """
+[toolsets.draw]
+tools = ["pics__picture"]
+[toolsets.memos]
+upstreams = ["memos"]
+[shared]
+linger = 1.0
+"""
+
+
+@pytest.fixture
+def config(pictures):
+    memos = f"[upstreams.memos]\ncommand = {json.dumps(sys.executable)}\nargs = [{json.dumps(str(LISTS))}]\n"
+    return pictures(memos + TABLES)
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A folder with a file that names a toolset."""
+
+    def make(content: str = 'toolset = "draw"\n') -> Path:
+        folder = tmp_path / "project"
+        folder.mkdir()
+        (folder / ".mcp-gateway.toml").write_text(content)
+        return folder
+
+    return make
+
+
+@pytest.fixture
+def ended():
+    """No shared gateway outlives the test."""
+    yield
+    for record in running():
+        os.kill(record.pid, 9)
+
+
+def own(names):
+    return [name for name in names if not name.startswith("gateway_")]
+
+
+def test_the_commands_list_and_call_what_is_in_it(command, config):
+    listed = command("tools", "--config", config, "--toolset", "draw", "--json")
+    assert own(tool["name"] for tool in listed.json()["tools"]) == ["pics__picture"]
+    assert command("call", "pics__picture", "--config", config, "--toolset", "draw").code == 0
+    refused = command("call", "pics__fail", "--config", config, "--toolset", "draw")
+    assert refused.code == 2
+    assert "there is no tool named 'pics__fail'" in refused.err
+    memos = command("resources", "--config", config, "--toolset", "memos", "--json").json()
+    assert [one["uri"] for one in memos["resources"] if one["uri"].startswith("memo:")] == ["memo://one"]
+    none = command("resources", "--config", config, "--toolset", "draw", "--json").json()
+    assert not [one for one in none["resources"] if one["uri"].startswith("memo:")]
+
+
+def test_one_that_does_not_exist_is_an_error_of_every_command(command, config):
+    for words in (["tools"], ["call", "pics__picture"], ["resources"], ["install", "codex"], ["serve"]):
+        ended = command(*words, "--config", config, "--toolset", "drw")
+        assert ended.code == 2
+        assert "there is no toolset 'drw'" in ended.err
+        assert "did you mean 'draw'?" in ended.err
+
+
+def test_a_host_on_stdio_has_the_one_that_it_was_started_with(start, config, ask):
+    process = start("serve", "--config", config, "--toolset", "draw")
+    process.initialize()
+    assert own(process.offered()) == ["pics__picture"]
+    assert "no tool named 'pics__fail'" in ask(process, "pics__fail", fails=True)
+
+
+def test_the_projects_file_narrows_it_and_the_chosen_one_too(start, config, project):
+    folder = project()
+    (folder / "src").mkdir()
+    process = start("serve", "--config", config, cwd=folder / "src")
+    process.initialize()
+    assert own(process.offered()) == ["pics__picture"]
+    nothing = start("serve", "--config", config, "--toolset", "memos", cwd=folder)
+    nothing.initialize()
+    nothing.send(id="list", method="tools/list", params={})
+    assert own(tool["name"] for tool in nothing.answer("list")["result"]["tools"]) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ('toolset = "other"\n', "there is no toolset 'other'"),
+        ('[upstreams.evil]\ncommand = "sh"\n', "a project can only choose a toolset of your configuration"),
+    ],
+)
+def test_a_project_that_asks_for_anything_else_gets_nothing(start, config, project, content, words):
+    process = start("serve", "--config", config, cwd=project(content))
+    assert process.wait() == 2
+    assert any(words in line for line in process.rest(process.err))
+
+
+def test_upstreams_of_the_command_line_have_no_toolsets_so_the_projects_file_says_nothing(start, project):
+    process = start("serve", "--", sys.executable, PICTURES, cwd=project())
+    process.initialize()
+    assert len(own(process.offered())) > 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the tests end gateways by signals")
+@pytest.mark.usefixtures("ended")
+def test_hosts_of_one_shared_gateway_have_each_their_own(start, config, project, command, ask):
+    whole = start("serve", "--shared", "--config", config)
+    chosen = start("serve", "--shared", "--config", config, "--toolset", "draw")
+    inside = start("serve", "--shared", "--config", config, cwd=project())
+    for process in (whole, chosen, inside):
+        process.initialize()
+    assert len(own(whole.offered())) > 1
+    for process in (chosen, inside):
+        assert own(process.offered()) == ["pics__picture"]
+        assert "no tool named 'pics__fail'" in ask(process, "pics__fail", fails=True)
+    (report,) = command("status", "--json").json()["gateways"]
+    assert sorted(tuple(host["toolsets"]) for host in report["hosts"]) == [(), ("draw",), ("draw",)]
+    assert ", toolset draw" in command("status").out
+    wrong = start("serve", "--shared", "--config", config, "--toolset", "drw")
+    assert wrong.wait() == 2
+    assert any("there is no toolset 'drw'" in line for line in wrong.rest(wrong.err))
+
+
+def test_over_http_the_hosts_choose(command, config):
+    ended = command("serve", "--http", "--config", config, "--toolset", "draw")
+    assert ended.code == 2
+    assert "/mcp/auto/TOOLSET" in ended.err
+
+
+def test_install_registers_it_and_doctor_misses_it_when_it_is_gone(command, config, monkeypatch):
+    Path(".codex").mkdir()
+    assert command("install", "codex", "--config", config, "--toolset", "draw").code == 0
+    entry = tomllib.loads(Path(".codex/config.toml").read_text())["mcp_servers"]["gateway"]
+    assert entry["args"][-2:] == ["--toolset", "draw"]
+    text = config.read_text()
+    config.write_text(text.replace("[toolsets.draw]", "[toolsets.paint]"))
+    found = command("doctor", "--config", config).out
+    assert "'gateway' asks for the toolset 'draw', which does not exist" in found
+
+
+def test_doctor_names_patterns_that_match_nothing(command, config):
+    config.write_text(config.read_text().replace('"pics__picture"', '"pics__picture", "pics__pictur", "memo__*"'))
+    config.write_text(config.read_text().replace('upstreams = ["memos"]', 'upstreams = ["memos", "meme"]'))
+    config.write_text(config.read_text() + '[toolsets.more]\nupstreams = ["pics"]\nprompts = ["mems__*"]\n')
+    found = command("doctor", "--config", config).out
+    assert "toolsets.draw.tools: 'pics__pictur' matches no tool" in found
+    assert "toolsets.draw.tools: 'memo__*' matches no tool" in found
+    assert "toolsets.memos.upstreams: 'meme' matches no upstream" in found
+    assert "toolsets.more.prompts: 'mems__*' matches no upstream" in found
