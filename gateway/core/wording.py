@@ -30,6 +30,12 @@ PUT_TOOL = "gateway_put"
 APPROVE_TOOL = "gateway_approve"
 """The gateway's own tool that approves a call, if the configuration wants one."""
 
+WAIT_TOOL = "gateway_wait"
+"""The gateway's own tool that waits for a call which took longer than its host waits."""
+
+CANCEL_TOOL = "gateway_cancel"
+"""The gateway's own tool that ends such a call."""
+
 OWN_TOOLS = frozenset({VIEW_TOOL, READ_TOOL, PUT_TOOL})
 """The gateway's own tools that every host has whose profile allows them."""
 
