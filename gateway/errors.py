@@ -162,6 +162,10 @@ class UnknownTask(InvalidRequest):
     """This caller has no task with this id."""
 
 
+class UnknownLongCall(InvalidRequest):
+    """This caller has no call with this id that took longer than its host waits."""
+
+
 class TooManyCalls(GatewayError):
     """The caller has used up what its limits allow for now."""
 

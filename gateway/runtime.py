@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from gateway.core.profiles.profile import Profile, ProfileSource
     from gateway.routing import Router
     from gateway.routing.calibration import Calibration, HostWorkspace
+    from gateway.routing.long_calls import LongCalls
     from gateway.telemetry import Telemetry
     from gateway.telemetry.audit.trail import AuditTrail
     from gateway.telemetry.media import CountedMedia
@@ -48,6 +49,7 @@ class _Rooms:
     links: "Links"
     media: "CountedMedia"
     bridge: "Bridge"
+    long_calls: "LongCalls"
     describer: "Describer | None"
     files: "HostFiles"
     temporary: "TemporaryFiles"
@@ -260,7 +262,7 @@ async def run_gateway(
         calibration = Calibration(rooms.media, _surroundings(lambda: gateway))
         links = rooms.links if over_http else None
         arguments = Arguments(rooms.store, limits, rooms.temporary, fetch=fetch, links=links)
-        answering = (telemetry, rooms.bridge, calibration, arguments, audit, pins, desk)
+        answering = (telemetry, rooms.bridge, calibration, arguments, audit, pins, desk, rooms.long_calls)
         router = Router(upstreams, own_tools, rooms.shaper(settings), profiles, settings, profile, *answering)
         gateway = Gateway(router, upstreams, settings, calibration, pins, logins, desk, rooms, audit)
         async with upstreams:
@@ -281,6 +283,7 @@ async def _opened(settings: Settings, telemetry: "Telemetry", call_tool: "CallTo
     from gateway.content.media import MediaWorkers
     from gateway.content.shaping.files import HostFiles
     from gateway.content.store import open_store
+    from gateway.routing.long_calls import open_long_calls
     from gateway.telemetry.media import CountedMedia
     from gateway.upstream.bridging.bridge import open_bridge
 
@@ -290,13 +293,14 @@ async def _opened(settings: Settings, telemetry: "Telemetry", call_tool: "CallTo
         temporary_files(cache / "arguments" if cache is not None else None) as temporary,
         MediaWorkers(settings.media) as media,
         open_bridge() as bridge,
+        open_long_calls(settings.long_calls) as long_calls,
         open_describer(settings.describe, media, call_tool) as describer,
         HostFiles(settings.files) as files,
     ):
         telemetry.metrics.store = lambda: store.usage
         links = Links(settings.content.link_lifetime, settings.gateway.public_url)
         counted = CountedMedia(media, telemetry.metrics)
-        yield _Rooms(store, links, counted, bridge, describer, files, temporary)
+        yield _Rooms(store, links, counted, bridge, long_calls, describer, files, temporary)
 
 
 def _awaited(

@@ -21,6 +21,7 @@ from gateway.config.console_settings import ConsoleSettings
 from gateway.config.issuer_settings import SCOPE, IssuerSettings
 from gateway.config.locations import location
 from gateway.config.login_settings import LoginSettings
+from gateway.config.long_call_settings import LongCallSettings
 from gateway.config.moments import moment_in
 from gateway.config.policy_settings import PinMode, PinSettings, PolicySettings
 from gateway.config.section import SecretSection, Section
@@ -138,6 +139,8 @@ class ToolsSettings(Section):
     """Different limits for tools."""
     max_tokens: dict[str, Annotated[int, Field(gt=0)]] = Field(default_factory=dict[str, int])
     """Maximum tokens of one result, by tool: `{ its_name = 8_000 }`, in place of `tokens.max_result` of the profile."""
+    never_early: tuple[str, ...] = ()
+    """Tools whose calls are not answered before they have ended (`[long_calls]`), however long the host waits."""
     content: dict[str, dict[str, ContentArgument]] = Field(default_factory=dict[str, dict[str, ContentArgument]])
     """Arguments that take content, by tool and path: `{ analyze = { "items[].photo" = "image" } }`.
 
@@ -701,6 +704,7 @@ class Settings(SecretSection):
     describe: DescribeSettings = DescribeSettings()
     files: FilesSettings = FilesSettings()
     limits: LimitSettings = LimitSettings()
+    long_calls: LongCallSettings = LongCallSettings()
     logging: LoggingSettings = LoggingSettings()
     audit: AuditSettings = AuditSettings()
     console: ConsoleSettings = ConsoleSettings()

@@ -33,6 +33,12 @@ APPROVE_TOOL = "gateway_approve"
 APPROVAL_ANSWER, APPROVAL_YES, APPROVAL_NO = "decision", "allow", "do not allow"
 """The field of the form that asks for an approval, and its values."""
 
+WAIT_TOOL = "gateway_wait"
+"""The gateway's own tool that waits for a call which took longer than its host waits."""
+
+CANCEL_TOOL = "gateway_cancel"
+"""The gateway's own tool that ends such a call."""
+
 OWN_TOOLS = frozenset({VIEW_TOOL, READ_TOOL, PUT_TOOL})
 """The gateway's own tools that every host has whose profile allows them."""
 

@@ -91,8 +91,8 @@ class CallerLimits:
         self._since_1970 = since_1970
         self._uses: OrderedDict[tuple[str, str], _Use] = OrderedDict()
 
-    def begin(self, method: str, caller: Caller) -> "CountedRequest":
-        """Count a request, to be entered while it runs.
+    def begin(self, method: str, caller: Caller, *, is_wait: bool = False) -> "CountedRequest":
+        """Count a request, to be entered while it runs. `is_wait`: it waits for a call that is counted already.
 
         Raises:
             TooManyCalls: it is one too many; it is not counted.
@@ -101,6 +101,8 @@ class CallerLimits:
         if method not in COUNTED or (own == UNLIMITED and self.quota == UNLIMITED):
             return _NOT_COUNTED
         limits = {kind: limit for kind in Quota._fields if (limit := self._limit(kind, caller, own)) is not None}
+        if is_wait:
+            limits.pop("calls_at_once", None)
         if (limit := limits.get("bytes_per_day")) is not None and limit.use.bytes >= limit.most:
             what = f"only results of {size_words(limit.most)} a day are allowed"
             raise _spent(what, self._until_tomorrow())
@@ -165,6 +167,17 @@ class CountedRequest:
     ) -> None:
         if self._at_once is not None:
             self._at_once.use.running -= 1
+
+    def keep_place(self) -> Callable[[], None]:
+        """Count a call as running although its request is answered, until the function that this returns is called."""
+        if (at_once := self._at_once) is None:
+            return lambda: None
+        at_once.use.running += 1
+
+        def release() -> None:
+            at_once.use.running -= 1
+
+        return release
 
     async def returned(
         self, result: Mapping[str, Any], picture_tokens: Callable[[Mapping[str, Any]], int] = lambda _: 0

@@ -30,6 +30,8 @@ from gateway.routing.caller_limits import CallerLimits, CountedRequest
 from gateway.routing.calls import Calls, schema_of
 from gateway.routing.completions import Completions
 from gateway.routing.lists import LISTS, MergedLists
+from gateway.routing.long_calls import EarlyAnswers, LongCalls
+from gateway.routing.long_calls.early_answers import LONG_CALL_TOOLS
 from gateway.routing.pages import OpenPages
 from gateway.routing.ports import (
     ArgumentsPort,
@@ -86,6 +88,7 @@ class Router:
         audit: AuditTrail | None = None,
         pins: PinsPort | None = None,
         logins: LoginsPort | None = None,
+        long_calls: LongCalls | None = None,
     ) -> None:
         self._audit = audit
         self._upstreams = upstreams
@@ -110,6 +113,7 @@ class Router:
             self._logins,
             calibration,
             arguments,
+            answers_early=long_calls is not None,
         )
         self._resources = Resources(upstreams, opened)
         self._prompts = Prompts(upstreams, settings.gateway, self._availability, self._own_prompts)
@@ -138,6 +142,9 @@ class Router:
             calibration,
             arguments,
         )
+        self._long_calls = long_calls
+        ways = (self._catalogues, self._rules, self._telemetry)
+        self._early_answers = EarlyAnswers(self._calls, long_calls, upstreams, *ways)
 
     @property
     def telemetry(self) -> Telemetry:
@@ -199,11 +206,11 @@ class Router:
             with self._counted(method, params, caller, profile) as counted:
                 match method:
                     case "tools/call":
-                        result = await self._calls.call(params, context)
+                        result = await self._early_answers.call(params, context, waited, counted.keep_place)
                     case "resources/read":
                         result = await self._read(params, context)
                     case _ if method in TASK_METHODS:
-                        result = await self._calls.task(method, params, context)
+                        result = await self._early_answers.task(method, params, context)
                     case "prompts/get":
                         result = await self._prompts.get(params, context, self._ask)
                     case "completion/complete":
@@ -221,7 +228,7 @@ class Router:
     def _counted(self, method: str, params: Mapping[str, Any], caller: Caller, profile: Profile) -> CountedRequest:
         """Count a request against the caller's limits; one too many is logged, as every other call is."""
         try:
-            return self._limits.begin(method, caller)
+            return self._limits.begin(method, caller, is_wait=params.get("name") in LONG_CALL_TOOLS)
         except TooManyCalls as error:
             if method != "tools/call":
                 logger.info("%s of %s is refused: %s", method, caller.principal, error.message)
@@ -410,7 +417,16 @@ class Router:
         return self._upstreams.attending(host)
 
     def left(self, session: str) -> None:
-        """Release everything that belongs to a session whose host has disconnected, in the upstreams too."""
+        """Release everything that belongs to a session whose host has disconnected, in the upstreams too.
+
+        If a call of it goes on after its answer, that waits for the end of the call.
+        """
+        if self._long_calls is None:
+            self._release(session)
+        else:
+            self._long_calls.left(session, partial(self._release, session))
+
+    def _release(self, session: str) -> None:
         for name in self._upstreams:
             self._upstreams[name].left(session)
         self._resources.left(session)
@@ -443,6 +459,7 @@ class Router:
         anew = self._profiles != profiles or any(getattr(before, key) != getattr(after, key) for key in offered_by)
         rules = ("policy", "pins", "toolsets")
         ruled = any(getattr(self._settings, key) != getattr(settings, key) for key in rules)
+        early = self._settings.long_calls.enabled != settings.long_calls.enabled
         self._settings, self._profiles = settings, profiles
         self._rules.reconfigure(settings)
         self._approvals.lasts = settings.policy.approval_lasts
@@ -450,12 +467,14 @@ class Router:
         self._configured = self._profile or settings.gateway.profile
         self._telemetry.content = settings.logging.content
         self._limits.quota = settings.access.limits.quota
+        if self._long_calls is not None:
+            self._long_calls.settings = settings.long_calls
         self._chosen.clear()
         self._availability.forget()
         self._catalogues.reconfigure(settings)
         self._prompts.reconfigure(settings.gateway)
         self._introduce()
-        if anew or ruled:
+        if anew or ruled or early:
             self._tell(Change("tools"))
         if before.prefix != after.prefix or ruled:
             self._tell(Change("prompts"))

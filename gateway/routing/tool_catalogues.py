@@ -20,7 +20,7 @@ from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue import OWN, Catalogue, Route, WithheldTool, build
 from gateway.core.tools.catalogue.faults import FaultMemo
 from gateway.core.tools.catalogue.names import NameRules
-from gateway.core.wording import LOGIN_TOOL, plain
+from gateway.core.wording import CANCEL_TOOL, LOGIN_TOOL, WAIT_TOOL, plain
 from gateway.errors import GatewayError, UnknownTool
 from gateway.routing.approve_tool import APPROVE
 from gateway.routing.ask_approval import can_ask
@@ -28,6 +28,8 @@ from gateway.routing.availability import Availability
 from gateway.routing.call_logins import CallLogins
 from gateway.routing.call_rules import CallRules, refusal
 from gateway.routing.log_once import Problems
+from gateway.routing.long_calls.task_states import takes_tasks
+from gateway.routing.long_calls.wording import CANCEL, WAIT
 from gateway.routing.pages import OpenPages
 from gateway.routing.ports import ArgumentsPort, CalibrationPort, OwnTools, UpstreamsPort
 from gateway.routing.visible_upstreams import visible
@@ -56,7 +58,8 @@ class _Wanted(NamedTuple):
     key: tuple[object, ...]
     lists: _Tools
     passing: Sequence[WireObject]
-    """Tools of the gateway's own that not all hosts are offered: to calibrate a host, to log in, to approve a call."""
+    """Tools of the gateway's own that not all hosts are offered: to calibrate a host, to log in, to approve a call, to
+    wait for one."""
     profile: Profile
     revision: str
     shows_apps: bool
@@ -88,10 +91,14 @@ class ToolCatalogues:
         logins: CallLogins,
         calibration: CalibrationPort | None = None,
         arguments: ArgumentsPort | None = None,
+        *,
+        answers_early: bool = False,
     ) -> None:
         self._upstreams = upstreams
         self._own = own
         self._settings, self._approval = settings.gateway, settings.policy.approval
+        self._can_answer_early = answers_early
+        self._answers_early = answers_early and settings.long_calls.enabled
         self._availability = availability
         self._opened = opened
         self._rules = rules
@@ -108,6 +115,7 @@ class ToolCatalogues:
     def reconfigure(self, settings: Settings) -> None:
         """Apply changed settings."""
         self._settings, self._approval = settings.gateway, settings.policy.approval
+        self._answers_early = self._can_answer_early and settings.long_calls.enabled
         self.forget()
 
     def forget(self) -> None:
@@ -148,13 +156,15 @@ class ToolCatalogues:
         calibrating = () if self._calibration is None else self._calibration.tools(caller, profile)
         asks = self._approval == "two-step" and self._rules.policy.asks
         approving = (APPROVE,) if asks and not can_ask(caller) else ()
+        collects = self._answers_early and profile.wait.early_answer is not None and not takes_tasks(caller)
+        collecting = (WAIT, CANCEL) if collects else ()
         shows_apps = apps.shows_apps(caller.capabilities, profile.apps.host)
         listed = ((name, id(tools)) for name, tools in lists.items())
         grant, rules = caller.grant, self._rules.key(caller)
         reached = (grant.upstreams, grant.tools, grant.others, grant.within)
-        own = (len(calibrating), waiting, len(approving))
+        own = (len(calibrating), waiting, len(approving), collects)
         key = (profile.name, revision, shows_apps, own, reached, rules, *listed)
-        passing = (*calibrating, *logins, *approving)
+        passing = (*calibrating, *logins, *approving, *collecting)
         settings = {name: upstreams[name].settings for name in lists}
         withheld = self._rules.look(caller, lists)
         return _Wanted(key, lists, passing, profile, revision, shows_apps, settings, self._settings, grant, withheld)
@@ -217,6 +227,8 @@ class ToolCatalogues:
         if name == LOGIN_TOOL:  # also after the login, when it is no longer listed
             return Route(OWN, LOGIN_TOOL)
         route = None if name in catalogue.listed_for_pages else catalogue.routes.get(name)
+        if route is None and name in (WAIT_TOOL, CANCEL_TOOL):  # of a call made when they were listed
+            return Route(OWN, name)
         # A tool that only pages call, with a name that several upstreams have, is called from the open page.
         if route is None or (route.only_app and route.tool == name):
             route = self._opened.chosen(catalogue.own_names.get(name, ()), caller, settled=settled) or route

@@ -563,7 +563,7 @@ class Call:
     def tool_slow(self):
         tag = self.arguments["tag"]
         self.world.record(tag, "started")
-        self.progress(0, 1, "started")
+        self.progress(self.arguments.get("at", 0), 1, "started")
         try:
             self.wait(lambda: None, self.arguments.get("seconds", PATIENCE))
         except Abandoned:
@@ -629,6 +629,20 @@ class Call:
     def tool_elicit_then_slow(self):
         yield {"form": {"method": "elicitation/create", "params": FORM}}
         return self.tool_slow()
+
+    def tool_elicit_late(self):
+        """Asks only after a while."""
+        if "inputResponses" not in self.params:
+            self.wait(lambda: None, self.arguments["seconds"])
+        return answered((yield {"form": {"method": "elicitation/create", "params": FORM}}))
+
+    def tool_content_late(self):
+        self.wait(lambda: None, self.arguments["seconds"])
+        return self.tool_content()
+
+    def tool_fail_late(self):
+        self.wait(lambda: None, self.arguments["seconds"])
+        raise Refusal(-32050, "it failed late")
 
     def words(self):
         return {"message": self.arguments["message"]} if "message" in self.arguments else {}
@@ -818,13 +832,13 @@ def server_info(world):
 
 ASKING = (
     *("elicit", "elicit_stateless", "elicit_url", "sample", "sample_twice", "roots", "all_at_once"),
-    *("elicit_forever", "elicit_then_slow"),
+    *("elicit_forever", "elicit_then_slow", "elicit_late"),
 )
 
 NAMES = (
     *("content", "structured", "failing", "steps", "chatter", "slow", "recorded", *ASKING, "counter", "echo"),
     *("echo_meta", "echo_client", "notified", "needs", "fail", "change", "touch", "panel", "region", "wrong_id"),
-    *("odd_type", "later", "chart", "chunk"),
+    *("odd_type", "later", "chart", "chunk", "content_late", "fail_late"),
 )
 
 SCHEMA = {

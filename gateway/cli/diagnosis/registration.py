@@ -234,6 +234,8 @@ def _patience(host: HostFormat, profile: Profile, context: CheckContext) -> Iter
     seconds = profile.wait.call
     if seconds is None or profile.wait.progress_resets:
         return
+    if profile.wait.early_answer is not None and context.settings.long_calls.enabled:  # no call is lost
+        return
     longer = [
         name
         for name, upstream in context.settings.upstreams.items()

@@ -309,6 +309,10 @@ class InstructionRules(Rules):
     handles: bool = False
 
 
+_MARGIN = 10.0
+"""Seconds before the limit of a host at which a call is answered."""
+
+
 class WaitRules(Rules):
     """Waiting times, in seconds.
 
@@ -326,6 +330,16 @@ class WaitRules(Rules):
     progress_resets: bool | None = None
     tools_list: Annotated[Duration, Field(ge=0, le=60)] = 5.0
     progress_every: Annotated[Seconds, Field(le=3_600)] | None = None
+
+    @property
+    def early_answer(self) -> float | None:
+        """The seconds after which a call has to be answered, done or not; None if the host is not known to give up.
+
+        That is ten seconds before the host gives up whatever progress it gets, or a third of a shorter limit.
+        """
+        if self.call is None or self.progress_resets is not False:
+            return None
+        return self.call - min(_MARGIN, self.call / 3)
 
     def for_list(self, waited: float) -> float:
         """Return the seconds that a list may still wait for upstreams after its request has waited this long.

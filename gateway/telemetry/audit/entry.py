@@ -25,6 +25,10 @@ class AuditEntry:
     def shown(self, result: Mapping[str, Any]) -> None:
         """Record what the host gets."""
 
+    def follow_up(self) -> "AuditEntry":
+        """Return another entry for the same request, which goes on although it has been answered; not to be entered."""
+        return self
+
     async def __aenter__(self) -> "AuditEntry":
         return self
 

@@ -7,6 +7,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from copy import copy
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -394,6 +395,11 @@ class _Entry(AuditEntry):
 
     def shown(self, result: Mapping[str, Any]) -> None:
         self._shown = result
+
+    def follow_up(self) -> AuditEntry:
+        entry = copy(self)
+        entry._returned = entry._shown = None
+        return entry
 
     async def __aenter__(self) -> AuditEntry:
         await self._trail.admit()

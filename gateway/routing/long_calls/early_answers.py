@@ -1,0 +1,235 @@
+"""Answer calls before their hosts give up: the call goes on, and its host collects the result later."""
+
+import logging
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Any, Protocol
+
+from gateway.core.model.caller import Caller
+from gateway.core.model.json_size import MANY_VALUES, size_of
+from gateway.core.model.json_values import as_object
+from gateway.core.tools.catalogue import OWN, Catalogue, Route
+from gateway.core.wording import CANCEL_TOOL, WAIT_TOOL, failure_text, plain
+from gateway.errors import UnknownLongCall
+from gateway.routing.long_calls import wording
+from gateway.routing.long_calls.long_call import ID_PREFIX, LongCall
+from gateway.routing.long_calls.registry import LongCalls, Work
+from gateway.routing.long_calls.task_states import as_task, takes_tasks, task_state
+from gateway.routing.ports import UpstreamsPort
+from gateway.routing.tasks import unknown_task
+from gateway.telemetry import Telemetry
+from gateway.upstream import RequestContext
+
+logger = logging.getLogger(__name__)
+
+LONG_CALL_TOOLS = frozenset({WAIT_TOOL, CANCEL_TOOL})
+_ANSWERS = ("inputResponses", "requestState")
+
+
+class CallsPort(Protocol):
+    """Makes calls, and answers requests about upstreams' tasks (implemented by `gateway.routing.calls.Calls`)."""
+
+    async def call(self, params: Mapping[str, Any], context: RequestContext) -> dict[str, Any]: ...
+    async def task(self, method: str, params: Mapping[str, Any], context: RequestContext) -> dict[str, Any]: ...
+
+
+class CataloguesPort(Protocol):
+    """The tools offered to hosts (implemented by `gateway.routing.tool_catalogues.ToolCatalogues`)."""
+
+    async def offered(self, context: RequestContext) -> Catalogue: ...
+    async def route(self, name: str, context: RequestContext) -> tuple[Route, Catalogue]: ...
+
+
+class RulesPort(Protocol):
+    """What may be called (implemented by `gateway.routing.call_rules.CallRules`)."""
+
+    def is_listed(self, route: Route, caller: Caller) -> bool: ...
+
+
+class EarlyAnswers:
+    """Stands before `calls`. Without `long_calls`, every request simply waits for its call."""
+
+    def __init__(
+        self,
+        calls: CallsPort,
+        long_calls: LongCalls | None,
+        upstreams: UpstreamsPort,
+        catalogues: CataloguesPort,
+        rules: RulesPort,
+        telemetry: Telemetry,
+    ) -> None:
+        self._calls = calls
+        self._long_calls = long_calls
+        self._upstreams = upstreams
+        self._catalogues = catalogues
+        self._rules = rules
+        self._telemetry = telemetry
+
+    async def call(
+        self,
+        params: Mapping[str, Any],
+        context: RequestContext,
+        waited: float = 0.0,
+        keep_place: Callable[[], Callable[[], None]] | None = None,
+    ) -> dict[str, Any]:
+        """Return the result of `tools/call`, or what is to be said in its place while the call goes on.
+
+        `waited` is the number of seconds that the request has waited already. `keep_place` counts the call as running
+        after its request, until the function that it returns is called.
+
+        Raises what the call raises.
+        """
+        name, long_calls = params.get("name"), self._long_calls
+        if long_calls is None:
+            return await self._calls.call(params, context)
+        if name in LONG_CALL_TOOLS and (await self._catalogues.route(str(name), context))[0].upstream == OWN:
+            return await self._about_call(str(name), params, context, long_calls, waited)
+        seconds = context.profile.wait.early_answer
+        if seconds is None or not long_calls.settings.enabled:
+            return await self._calls.call(params, context)
+        call = LongCall(str(name), params, context)
+        long_calls.begin(call, self._work(call, context))
+        try:
+            is_over = await long_calls.wait(call, context, max(0.0, seconds - waited))
+            if not is_over and not (self._may_answer(call) and long_calls.keep(call)):
+                await long_calls.wait(call, context, None)
+                is_over = True
+        except BaseException:  # the host cancelled its request
+            call.scope.cancel()
+            raise
+        if is_over:
+            return _outcome(call)
+        if keep_place is not None:
+            call.release = keep_place()
+        logger.info("a call of %s is answered early, and goes on as %s", plain(call.name, 200), call.id)
+        if takes_tasks(context.caller):
+            return as_task(call, long_calls.settings.lasts)
+        return await self._still_running(call, context)
+
+    async def task(self, method: str, params: Mapping[str, Any], context: RequestContext) -> dict[str, Any]:
+        """Answer a request about a task: one of a host's long calls, or else one of an upstream.
+
+        Raises what `Calls.task` raises.
+        """
+        task_id = params.get("taskId")
+        if self._long_calls is None or not isinstance(task_id, str) or not task_id.startswith(ID_PREFIX):
+            return await self._calls.task(method, params, context)
+        try:
+            call = self._found(task_id, context)
+        except UnknownLongCall:  # upstreams choose the ids of their tasks as they like
+            return await self._calls.task(method, params, context)
+        context.audit.routed(call.audit.upstream, call.audit.tool)
+        match method:
+            case "tasks/cancel":
+                if not call.is_over or call.asks:
+                    self._long_calls.give_up(call)
+                return {}
+            case "tasks/update":
+                self._resume(call, {**params, "requestState": (call.result or {}).get("requestState")})
+                return {}
+            case "tasks/get":
+                await self._long_calls.wait(call, context, 0.0)
+                return task_state(call, self._long_calls.settings.lasts)
+            case _:
+                raise unknown_task(task_id)
+
+    async def _about_call(
+        self, name: str, params: Mapping[str, Any], context: RequestContext, long_calls: LongCalls, waited: float
+    ) -> dict[str, Any]:
+        """Answer `gateway_wait` and `gateway_cancel`."""
+        arguments = as_object(params.get("arguments"))
+        with self._telemetry.call(context.caller, context.profile.name, name, params) as record:
+            record.asked(arguments, size_of(arguments, most_values=MANY_VALUES))
+            record.routed(OWN, name)
+            context.audit.routed(OWN, name)
+            call_id = arguments.get("call")
+            if not isinstance(call_id, str):
+                result = _text(wording.call_missing(), is_error=True)
+            else:
+                try:
+                    call = self._found(call_id.strip(), context)
+                except UnknownLongCall as error:
+                    result = _text(failure_text(error.message, error.remedy), is_error=True)
+                else:
+                    answer = self._waited if name == WAIT_TOOL else self._cancelled
+                    result = await answer(call, params, context, long_calls, waited)
+            size = size_of(result, most_values=MANY_VALUES)
+            record.answered(result, size)
+            record.shaped(result, size.characters, (), is_error=result.get("isError") is True)
+            return result
+
+    async def _waited(
+        self,
+        call: LongCall,
+        params: Mapping[str, Any],
+        context: RequestContext,
+        long_calls: LongCalls,
+        waited: float,
+    ) -> dict[str, Any]:
+        self._resume(call, params)
+        seconds = context.profile.wait.early_answer
+        limit = None if seconds is None else max(0.0, seconds - waited)
+        if await long_calls.wait(call, context, limit):
+            return _outcome(call)
+        return _text(wording.still_running(call))
+
+    async def _cancelled(
+        self,
+        call: LongCall,
+        params: Mapping[str, Any],
+        context: RequestContext,
+        long_calls: LongCalls,
+        waited: float,
+    ) -> dict[str, Any]:
+        if call.is_over and not call.asks:
+            return _text(wording.already_over(call))
+        long_calls.give_up(call)
+        return _text(wording.cancelled(call))
+
+    def _work(self, call: LongCall, context: RequestContext) -> Work:
+        return partial(self._calls.call, context=call.context(context))
+
+    def _resume(self, call: LongCall, params: Mapping[str, Any]) -> None:
+        """Let a call that asks its host go on, if these params have the answers."""
+        if call.asks and "inputResponses" in params:
+            call.resume({key: params[key] for key in _ANSWERS if params.get(key) is not None})
+
+    def _found(self, call_id: str, context: RequestContext) -> LongCall:
+        """Return a call of this host, if the host may still call the tool. Raises UnknownLongCall."""
+        assert self._long_calls is not None
+        call = self._long_calls.find(call_id, context.caller)
+        upstream, tool = call.audit.upstream, call.audit.tool
+        is_there = upstream in tuple(self._upstreams)  # its result is there even if the upstream is not any more
+        if not context.caller.grant.reaches_tool(upstream, tool) or (
+            is_there and not self._rules.is_listed(Route(upstream, tool), context.caller)
+        ):
+            raise self._long_calls.unknown(call_id)
+        return call
+
+    def _may_answer(self, call: LongCall) -> bool:
+        """Whether a call may be answered early: it is one of an upstream's, whose settings do not forbid it."""
+        upstream, tool = call.audit.upstream, call.audit.tool
+        if not upstream or upstream == OWN or upstream not in tuple(self._upstreams):
+            return False
+        never = self._upstreams[upstream].settings.tools.never_early
+        return not any(fnmatchcase(tool, glob) for glob in never)
+
+    async def _still_running(self, call: LongCall, context: RequestContext) -> dict[str, Any]:
+        """Say that the call goes on: as an error if the host would refuse a result without structured content."""
+        catalogue = await self._catalogues.offered(context)
+        declares = any(tool["name"] == call.name and "outputSchema" in tool for tool in catalogue.tools)
+        return _text(wording.still_running(call), is_error=declares)
+
+
+def _outcome(call: LongCall) -> dict[str, Any]:
+    """Return the result of a call that has ended, or raise its error."""
+    if call.error is not None:
+        raise call.error.with_traceback(None)
+    assert call.result is not None
+    return call.result
+
+
+def _text(words: str, *, is_error: bool = False) -> dict[str, Any]:
+    result: dict[str, Any] = {"content": [{"type": "text", "text": words}]}
+    return {**result, "isError": True} if is_error else result
