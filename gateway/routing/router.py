@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from gateway.admission.admission import Admission
 from gateway.config.schema import Settings
 from gateway.content.store import URI_SCHEME
 from gateway.core import apps
@@ -85,8 +86,10 @@ class Router:
         audit: AuditTrail | None = None,
         pins: PinsPort | None = None,
         logins: LoginsPort | None = None,
+        admission: Admission | None = None,
     ) -> None:
         self._audit = audit
+        self._admission = admission or Admission(settings.overload, media_workers=settings.media.workers)
         self._upstreams = upstreams
         self._own_tools = own_tools
         self._profiles = profiles
@@ -142,6 +145,11 @@ class Router:
     def telemetry(self) -> Telemetry:
         """Logs, traces and metrics of this gateway's calls and upstreams."""
         return self._telemetry
+
+    @property
+    def admission(self) -> Admission:
+        """Admits requests, or refuses them while there are too many."""
+        return self._admission
 
     @property
     def upstreams(self) -> UpstreamsPort:
@@ -440,6 +448,7 @@ class Router:
         self._configured = self._profile or settings.gateway.profile
         self._telemetry.content = settings.logging.content
         self._limits.quota = settings.access.limits.quota
+        self._admission.reconfigure(settings.overload)
         self._chosen.clear()
         self._availability.forget()
         self._catalogues.reconfigure(settings)
