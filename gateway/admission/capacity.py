@@ -36,7 +36,9 @@ def capacity(
         room = (memory or _memory(settings)) // _MEMORY_OF_A_CALL
         calls = max(_FEWEST_CALLS, min(room, _CALLS_OF_A_CORE * (cores or _cores())))
     jobs = settings.media_queue or max(_FEWEST_JOBS, _JOBS_OF_A_WORKER * media_workers)
-    return Capacity(calls, calls if settings.queue is None else settings.queue, max(1, min(jobs, calls // 2)))
+    # Half as many wait as run: whoever gets a turn has waited for about half as long as a request takes.
+    half = max(1, calls // 2)
+    return Capacity(calls, half if settings.queue is None else settings.queue, min(jobs, half))
 
 
 def _memory(settings: OverloadSettings) -> int:

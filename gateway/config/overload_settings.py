@@ -14,7 +14,7 @@ class OverloadSettings(Section):
     calls_at_once: Annotated[int, Field(ge=1)] | None = None
     """Requests that are worked on at once, for all hosts; omitted: by the memory and the cores there are."""
     queue: Annotated[int, Field(ge=0)] | None = None
-    """Requests that may wait for their turn, callers taking turns; omitted: as many as `calls_at_once`."""
+    """Requests that may wait for their turn, callers taking turns; omitted: half of `calls_at_once`."""
     queue_time: Annotated[Duration, Field(gt=0, le=86_400)] = 10.0
     """Seconds that a request may wait for its turn; then it is refused, with `Retry-After`."""
     media_queue: Annotated[int, Field(ge=1)] | None = None
