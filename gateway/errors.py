@@ -15,6 +15,7 @@
     │   ├── UnknownToolset
     │   └── UnknownTask
     ├── TooManyCalls             the caller's limits allow no more for now
+    ├── Overloaded               the gateway can take no more for now
     ├── AuditUnavailable         the audit trail cannot be written
     ├── NotAllowed               a rule forbids a call, or its user has declined it
     │   └── ApprovalNeeded       its user has not approved it yet
@@ -22,6 +23,7 @@
     │   ├── UpstreamUnavailable  starting, stopped, disabled or failed
     │   │   ├── LoginRequired    wants a login, which a person has to give
     │   │   └── LoginFailed      its authorization server cannot be used, or refused a login
+    │   ├── UpstreamBusy         too many calls wait for it already
     │   ├── UpstreamTimeout      took longer than its limit
     │   ├── UpstreamLost         the process or the connection ended during the call
     │   ├── UpstreamGarbage      answered with something that is not MCP
@@ -170,6 +172,20 @@ class TooManyCalls(GatewayError):
     """The caller has used up what its limits allow for now."""
 
 
+class Overloaded(GatewayError):
+    """The gateway can take no more for now: try again after `retry_after` seconds.
+
+    `by_caller`: it could, but whoever asks has more in the queue than its share.
+    """
+
+    def __init__(
+        self, message: str, *, retry_after: int = 1, by_caller: bool = False, remedy: str | None = None
+    ) -> None:
+        super().__init__(message, remedy=remedy or f"try again in {retry_after} s")
+        self.retry_after = retry_after
+        self.by_caller = by_caller
+
+
 class AuditUnavailable(GatewayError):
     """The audit trail cannot be written, and the configuration wants requests to be refused for that."""
 
@@ -245,6 +261,7 @@ class FailureCode(StrEnum):
     TIMED_OUT = "timed_out"
     SESSION_EXPIRED = "session_expired"
     CONNECTION_LOST = "connection_lost"
+    BUSY = "busy"
     TOO_MUCH_WAITING = "too_much_waiting"
     # Caused by the gateway itself.
     STOPPING = "stopping"
@@ -331,6 +348,13 @@ class LoginFailed(UpstreamUnavailable):
     """The upstream's authorization server cannot be used, or it refused a login or a token."""
 
     usual = FailureCode.LOGIN_FAILED
+
+
+class UpstreamBusy(UpstreamUnavailable):
+    """So many calls wait for the upstream that this one was not queued: try again after `retry_after` seconds."""
+
+    usual = FailureCode.BUSY
+    retry_after = 1
 
 
 class UpstreamTimeout(UpstreamError):

@@ -17,6 +17,7 @@ from gateway.core.near_names import which_name
 from gateway.errors import InvalidRequest
 
 if TYPE_CHECKING:
+    from gateway.admission.admission import Admission
     from gateway.content.arguments.files import TemporaryFiles
     from gateway.content.describe import Describer
     from gateway.content.describe.tools import CallTool
@@ -99,6 +100,11 @@ class Gateway:
     def media(self) -> "CountedMedia":
         """The workers that decode, draw and convert media."""
         return self._rooms.media
+
+    @property
+    def admission(self) -> "Admission":
+        """The admission of requests."""
+        return self.router.admission
 
     def preview(self) -> "Shaper":
         """Return a shaper that shows what results become, with a store that nothing else uses, and no describer."""
@@ -254,15 +260,20 @@ async def run_gateway(
         came_with=came_with,
     )
     telemetry, pins = Telemetry(content=settings.logging.content), _pins(settings)
+    admission = telemetry.metrics.admission = _admission(settings)
     telemetry.metrics.upstreams = upstreams
-    async with open_audit_trail(settings, reached_by) as audit, _opened(settings, telemetry, call_tool) as rooms:
+    async with (
+        open_audit_trail(settings, reached_by) as audit,
+        _opened(settings, telemetry, call_tool, admission) as rooms,
+        admission.watching(),
+    ):
         fetch, limits = _fetching(settings), settings.limits
         put_tool = PutTool(rooms.store, rooms.links, folders=settings.content.folders, fetch=fetch)
         own_tools = OwnToolsServer(rooms.store, rooms.media, put_tool)
         calibration = Calibration(rooms.media, _surroundings(lambda: gateway))
         links = rooms.links if over_http else None
         arguments = Arguments(rooms.store, limits, rooms.temporary, fetch=fetch, links=links)
-        answering = (telemetry, rooms.bridge, calibration, arguments, audit, pins, desk, rooms.long_calls)
+        answering = (telemetry, rooms.bridge, calibration, arguments, audit, pins, desk, rooms.long_calls, admission)
         router = Router(upstreams, own_tools, rooms.shaper(settings), profiles, settings, profile, *answering)
         gateway = Gateway(router, upstreams, settings, calibration, pins, logins, desk, rooms, audit)
         async with upstreams:
@@ -276,7 +287,9 @@ async def run_gateway(
 
 
 @asynccontextmanager
-async def _opened(settings: Settings, telemetry: "Telemetry", call_tool: "CallTool") -> AsyncGenerator[_Rooms]:
+async def _opened(
+    settings: Settings, telemetry: "Telemetry", call_tool: "CallTool", admission: "Admission"
+) -> AsyncGenerator[_Rooms]:
     from gateway.content.arguments.files import temporary_files
     from gateway.content.describe import open_describer
     from gateway.content.links.links import Links
@@ -291,16 +304,25 @@ async def _opened(settings: Settings, telemetry: "Telemetry", call_tool: "CallTo
     async with (
         open_store(settings.store) as store,
         temporary_files(cache / "arguments" if cache is not None else None) as temporary,
-        MediaWorkers(settings.media) as media,
+        MediaWorkers(
+            settings.media, most_waiting=admission.capacity.media_queue, is_short=admission.pressure.is_short
+        ) as media,
         open_bridge() as bridge,
         open_long_calls(settings.long_calls) as long_calls,
         open_describer(settings.describe, media, call_tool) as describer,
         HostFiles(settings.files) as files,
     ):
         telemetry.metrics.store = lambda: store.usage
+        telemetry.metrics.media_waiting = lambda: media.waiting
         links = Links(settings.content.link_lifetime, settings.gateway.public_url)
         counted = CountedMedia(media, telemetry.metrics)
         yield _Rooms(store, links, counted, bridge, long_calls, describer, files, temporary)
+
+
+def _admission(settings: Settings) -> "Admission":
+    from gateway.admission.admission import Admission
+
+    return Admission(settings.overload, media_workers=settings.media.workers)
 
 
 def _awaited(

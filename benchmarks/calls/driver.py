@@ -4,10 +4,11 @@ import asyncio
 import json
 import re
 import socket
+import ssl
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from benchmarks.calls.wire import ARGUMENTS, INITIALIZED, Era, http_head, initialize, request
 
@@ -21,28 +22,47 @@ class NotAnswered(Exception):
     """The other side is gone, or says something else than a result."""
 
 
+class Refused(NotAnswered):
+    """The gateway can take no more for now: 429 or 503, with the seconds after which to try again."""
+
+    def __init__(self, words: str, retry_after: float) -> None:
+        super().__init__(words)
+        self.retry_after = retry_after
+
+
+class Address(NamedTuple):
+    """Where a gateway is: an address and a port, with TLS or not, and the headers that it wants."""
+
+    name: str = "127.0.0.1"
+    port: int = 0
+    tls: ssl.SSLContext | None = None
+    headers: Sequence[str] = ()
+
+
 class Client(ABC):
     """A host in front of one gateway. `session` is what handshakes left."""
 
     def __init__(self, era: Era) -> None:
         self.era: Final = era
+        self.names: Sequence[str] = ()
+        """The tools, as the gateway calls them."""
         self._number = 0
 
     async def open(self) -> None:
         """Shake hands, where this era does; learn what the tools are called here."""
         if self.era is Era.HANDSHAKE:
             await self.shake_hands()
-        self._names = [tool["name"] for tool in result_of(await self.list_tools())["tools"]]
+        self.names = [tool["name"] for tool in result_of(await self.list_tools())["tools"]]
 
     async def shake_hands(self) -> None:
         """Open a session."""
         result_of(await self.send("initialize", None, initialize(self.number())))
         await self._tell(INITIALIZED)
 
-    async def call(self, tool: str) -> bytes:
+    async def call(self, tool: str, arguments: Mapping[str, Any] = ARGUMENTS) -> bytes:
         """One tools/call; the answer as it came."""
         name = self.name_of(tool)
-        body = request(self.era, self.number(), "tools/call", {"name": name, "arguments": ARGUMENTS})
+        body = request(self.era, self.number(), "tools/call", {"name": name, "arguments": arguments})
         return await self.send("tools/call", name, body)
 
     async def list_tools(self) -> bytes:
@@ -51,7 +71,7 @@ class Client(ABC):
 
     def name_of(self, tool: str) -> str:
         """What the gateway calls an upstream's tool. Raises NotAnswered if it has not listed it."""
-        for name in self._names:
+        for name in self.names:
             if name == tool or name.endswith(f"_{tool}"):
                 return name
         raise NotAnswered(f"no tool {tool}")
@@ -155,16 +175,21 @@ def unchunked(data: bytes) -> bytes:
 class HttpClient(Client):
     """A host over Streamable HTTP. Connections are kept; uvicorn closes those that are idle for five seconds."""
 
-    def __init__(self, era: Era, port: int, path: str) -> None:
+    def __init__(self, era: Era, at: int | Address, path: str) -> None:
         super().__init__(era)
-        self._port, self._path = port, path
+        self._at = Address(port=at) if isinstance(at, int) else at
+        self._path = path
         self._idle: list[_Connection] = []
         self._session: str | None = None
 
     async def send(self, method: str, name: str | None, body: bytes) -> bytes:
-        head = http_head(self.era, self._path, self._port, method, name, self._session)
+        host = f"{self._at.name}:{self._at.port}"
+        head = http_head(self.era, self._path, host, method, name, self._session, self._at.headers)
         sent = head + str(len(body)).encode() + b"\r\n\r\n" + body
         connection, answer = await self._exchange(sent)
+        if connection.head.startswith((b"http/1.1 429", b"http/1.1 503")):
+            wanted = re.search(rb"\r\nretry-after: *(\d+)", connection.head)
+            raise Refused(answer[:300].decode("utf-8", "replace"), float(wanted[1]) if wanted else 1.0)
         if not connection.head.startswith((b"http/1.1 200", b"http/1.1 202")):
             raise NotAnswered(f"{connection.head[:100]!r} {answer[:300]!r}")
         if method == "initialize" and (found := re.search(rb"\r\nmcp-session-id: *(\S+)", connection.head)):
@@ -194,7 +219,7 @@ class HttpClient(Client):
             if not (connection := self._idle.pop()).closed:
                 return connection, False
         loop = asyncio.get_running_loop()
-        _, connection = await loop.create_connection(_Connection, "127.0.0.1", self._port)
+        _, connection = await loop.create_connection(_Connection, self._at.name, self._at.port, ssl=self._at.tls)
         return connection, True
 
     async def close(self) -> None:

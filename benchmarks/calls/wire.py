@@ -6,7 +6,7 @@ import json
 import random
 import struct
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
 from typing import Any, Final
@@ -47,13 +47,16 @@ def initialize(number: int) -> bytes:
 INITIALIZED: Final = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
 
 
-def http_head(era: Era, path: str, port: int, method: str, name: str | None, session: str | None) -> bytes:
-    """The head of a POST, up to the value of content-length."""
+def http_head(
+    era: Era, path: str, host: str, method: str, name: str | None, session: str | None, more: Sequence[str] = ()
+) -> bytes:
+    """The head of a POST, up to the value of content-length; `more` are further headers."""
     lines = [
         f"POST {path} HTTP/1.1",
-        f"host: 127.0.0.1:{port}",
+        f"host: {host}",
         "content-type: application/json",
         "accept: application/json, text/event-stream",
+        *more,
     ]
     if era is Era.STATELESS:
         lines += [f"mcp-protocol-version: {era}", f"mcp-method: {method}"]

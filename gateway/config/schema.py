@@ -23,6 +23,7 @@ from gateway.config.locations import location
 from gateway.config.login_settings import LoginSettings
 from gateway.config.long_call_settings import LongCallSettings
 from gateway.config.moments import moment_in
+from gateway.config.overload_settings import OverloadSettings
 from gateway.config.policy_settings import PinMode, PinSettings, PolicySettings
 from gateway.config.section import SecretSection, Section
 from gateway.config.shared_settings import SharedSettings
@@ -93,6 +94,8 @@ class UpstreamLimits(Section):
 
     calls: Annotated[int, Field(ge=0)] = 100
     """Calls that run at once; others wait for their turn, in order, as long as their own limit allows."""
+    queue: Annotated[int, Field(ge=0)] = 1_000
+    """Calls that wait for their turn; one more is refused, with the advice to try again."""
     memory: BytesOrNone = 0
     """Bytes of RAM for its process and its children (Linux, macOS); above it, it is stopped until the next call."""
     list_bytes: BytesOrNone = 16 * 1024 * 1024
@@ -705,6 +708,7 @@ class Settings(SecretSection):
     files: FilesSettings = FilesSettings()
     limits: LimitSettings = LimitSettings()
     long_calls: LongCallSettings = LongCallSettings()
+    overload: OverloadSettings = OverloadSettings()
     logging: LoggingSettings = LoggingSettings()
     audit: AuditSettings = AuditSettings()
     console: ConsoleSettings = ConsoleSettings()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from gateway.config.audit_settings import AuditSettings
+from gateway.config.overload_settings import OverloadSettings
 from gateway.config.schema import Settings, UpstreamSettings
 from gateway.core.model.json_values import is_object
 
@@ -16,6 +17,7 @@ LIVE = frozenset(
     {
         *("gateway.prefix", "gateway.profile", "gateway.model", "gateway.instructions"),
         *("store.max_bytes", "store.max_bytes_per_owner", "store.expires", "store.timeout"),
+        *(f"overload.{key}" for key in OverloadSettings.model_fields if key not in ("memory", "media_queue")),
         *(f"audit.{key}" for key in AuditSettings.model_fields if key not in ("path", "otlp")),
         *("access", "limits", "pins", "policy", "profiles", "shared", "tokens", "toolsets", "upstreams"),
     }

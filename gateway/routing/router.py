@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from gateway.admission.admission import Admission
 from gateway.config.schema import Settings
 from gateway.config.toolset_settings import ToolsetSettings
 from gateway.content.store import URI_SCHEME
@@ -89,8 +90,10 @@ class Router:
         pins: PinsPort | None = None,
         logins: LoginsPort | None = None,
         long_calls: LongCalls | None = None,
+        admission: Admission | None = None,
     ) -> None:
         self._audit = audit
+        self._admission = admission or Admission(settings.overload, media_workers=settings.media.workers)
         self._upstreams = upstreams
         self._own_tools = own_tools
         self._profiles = profiles
@@ -150,6 +153,11 @@ class Router:
     def telemetry(self) -> Telemetry:
         """Logs, traces and metrics of this gateway's calls and upstreams."""
         return self._telemetry
+
+    @property
+    def admission(self) -> Admission:
+        """Admits requests, or refuses them while there are too many."""
+        return self._admission
 
     @property
     def upstreams(self) -> UpstreamsPort:
@@ -469,6 +477,7 @@ class Router:
         self._limits.quota = settings.access.limits.quota
         if self._long_calls is not None:
             self._long_calls.settings = settings.long_calls
+        self._admission.reconfigure(settings.overload)
         self._chosen.clear()
         self._availability.forget()
         self._catalogues.reconfigure(settings)

@@ -5,6 +5,8 @@ from enum import StrEnum
 from typing import Protocol
 
 from gateway._version import __version__
+from gateway.admission.admission import Admission
+from gateway.telemetry.admission import admission_metrics
 from gateway.telemetry.metric_kinds import Counter, Histogram, Labels, Metric, Reading, exposition
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
@@ -80,6 +82,8 @@ class Metrics:
             "Duration of media jobs, including the wait for a worker.",
             _SECONDS,
         )
+        self.admission: Admission | None = None
+        self.media_waiting: Callable[[], int] = lambda: 0
         self._all: tuple[Metric, ...] = (
             Reading("mcp_gateway_info", "Always 1; the version.", lambda: [((__version__,), 1)], ("version",)),
             self.calls,
@@ -113,6 +117,12 @@ class Metrics:
             self.media_jobs,
             self.media_failures,
             self.media_seconds,
+            Reading(
+                "mcp_gateway_media_jobs_waiting",
+                "Media jobs waiting for a worker.",
+                lambda: [((), self.media_waiting())],
+            ),
+            *admission_metrics(lambda: self.admission),
             Reading("mcp_gateway_sessions", "Open sessions of hosts.", lambda: [((), self.sessions())]),
         )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from opentelemetry.trace import TracerProvider
 
+from gateway.admission.pressure import MemoryLevel
 from gateway.core.model.caller import Caller
 from gateway.telemetry.call_history import CallHistory
 from gateway.telemetry.calls import CallRecord, log
@@ -19,10 +20,14 @@ _AT_HAND = frozenset({"ready", "sleeping", "login"})
 
 @dataclass(frozen=True)
 class Readiness:
-    """Whether the gateway is operational, and each upstream's `state`, with its `cause` if there is one."""
+    """Whether the gateway is operational, and each upstream's `state`, with its `cause` if there is one.
+
+    `lacks_memory`: it refuses all new requests for want of memory.
+    """
 
     ready: bool
     upstreams: Mapping[str, Mapping[str, str]]
+    lacks_memory: bool = False
 
 
 class Telemetry:
@@ -55,7 +60,7 @@ class Telemetry:
                 log(call)
 
     def readiness(self) -> Readiness:
-        """Return the readiness: true if an upstream can take a call, or if none is enabled."""
+        """Return the readiness: true if an upstream can take a call, or if none is enabled, and there is memory."""
         upstreams = self.metrics.upstreams
         states = {name: upstream.state.value for name, upstream in upstreams.items()}
         wanted = [state for state in states.values() if state != "disabled"]
@@ -63,7 +68,10 @@ class Telemetry:
             name: {"state": state, **({"cause": cause} if (cause := upstreams[name].cause) else {})}
             for name, state in states.items()
         }
-        return Readiness(not wanted or any(state in _AT_HAND for state in wanted), described)
+        admission = self.metrics.admission
+        lacks_memory = admission is not None and admission.pressure.level is MemoryLevel.CRITICAL
+        ready = not wanted or any(state in _AT_HAND for state in wanted)
+        return Readiness(ready and not lacks_memory, described, lacks_memory)
 
     def _count(self, call: CallRecord) -> None:
         metrics, upstream = self.metrics, call.upstream

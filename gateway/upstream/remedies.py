@@ -259,6 +259,7 @@ REMEDIES: Mapping[FailureCode, Remedy] = {
     FailureCode.NOT_AN_EVENT_STREAM: Remedy("check the url", _other_requests),
     # The protocol, over any transport.
     FailureCode.MESSAGE_TOO_LARGE: Remedy("raise max_message_bytes if this is expected"),
+    FailureCode.BUSY: Remedy("try again in a moment; limits.queue is how many calls may wait"),
     FailureCode.TOO_MUCH_WAITING: Remedy("it is started again; report this to the developers of the server"),
     # Caused by the gateway itself.
     FailureCode.RECONFIGURED: Remedy("try again"),

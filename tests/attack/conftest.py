@@ -62,6 +62,8 @@ class Client:
         self.name, self.path, self.modern = name, path, modern
         self.capabilities = dict(capabilities or {})
         self.session: str | None = None
+        self.retry_after: str | None = None
+        """What the last answer to `send` said of when to try again."""
         self._headers = dict(headers or {})
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=patience)
         self._count = 0
@@ -85,6 +87,7 @@ class Client:
         """Post one message; the status and the body."""
         self._connection.request("POST", self.path, json.dumps(message), self._request_headers(message))
         response = self._connection.getresponse()
+        self.retry_after = response.getheader("retry-after")
         self.session = response.getheader("mcp-session-id") or self.session
         return response.status, response.read().decode("utf-8", "replace")
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
+from gateway.admission.admission import Admission
 from gateway.core.model.caller import Caller
 from gateway.core.model.change import Change
 from gateway.errors import (
@@ -57,6 +58,7 @@ class SampleService:
     """Answers by the name of the tool; remembers what happened to the calls that wait."""
 
     def __init__(self) -> None:
+        self.admission = Admission()
         self.events: list[str] = []
         self.happened = asyncio.Condition()
         self.listeners: list[Callable[[Change], None]] = []

@@ -1,14 +1,14 @@
 """The pool of media workers: started on demand, reused, killed when over a limit, stopped when idle."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
 import anyio
 from anyio.abc import TaskGroup
 
+from gateway.admission.fair_queue import FairQueue, NoSeat, WhyNot
 from gateway.config.schema import MediaSettings
-from gateway.content.media.fair_queue import FairQueue
 from gateway.content.media.frames import WorkerJob
 from gateway.content.media.process import Worker, WorkerEnded, WorkerReply
 from gateway.content.media.share import Share, current_share
@@ -44,16 +44,24 @@ class Pool:
     Callers (`gateway.content.media.share`) take turns in a fair order; a caller that has no job running while all
     processes are busy gets an extra one. The pool is an async context manager; leaving it ends every worker. An idle
     worker is kept for `idle` seconds, and a job may wait for its turn for `patience` seconds; its own time counts from
-    its start in a worker. The default settings are those of a gateway without configuration.
+    its start in a worker. At most `most_waiting` jobs wait, and none is begun while `is_short` says that memory is. The
+    default settings are those of a gateway without configuration.
     """
 
     def __init__(
-        self, settings: MediaSettings | None = None, *, idle: float = IDLE_SECONDS, patience: float = PATIENCE_SECONDS
+        self,
+        settings: MediaSettings | None = None,
+        *,
+        idle: float = IDLE_SECONDS,
+        patience: float = PATIENCE_SECONDS,
+        most_waiting: int | None = None,
+        is_short: Callable[[], bool] = lambda: False,
     ) -> None:
         self._settings = settings = settings or MediaSettings()
         self._patience = patience
         self._idle_seconds = idle
-        self._turns = FairQueue(settings.workers)
+        self._turns = FairQueue(settings.workers, most_waiting=most_waiting)
+        self._is_short = is_short
         self._workers: dict[Worker, int] = {}
         """The running workers, and how many jobs each has done."""
         self._idle: list[Worker] = []
@@ -87,16 +95,29 @@ class Pool:
         """The process ids of the running workers."""
         return frozenset(worker.pid for worker in self._workers if worker.alive)
 
+    @property
+    def waiting(self) -> int:
+        """How many jobs wait for a worker."""
+        return self._turns.waiting
+
     async def do(self, operation: str, content: bytes, media_type: str, options: Mapping[str, Any]) -> WorkerReply:
         """Return a worker's answer to the job. Raises MediaError if it fails. Cancelling the call kills the worker."""
         if self._tasks is None:
             raise MediaError("the media workers are not running")
+        if self._is_short():
+            raise MediaError("the gateway is short of memory", remedy="try again when it has less to do")
         share = current_share() or Share("")
-        async with self._turns.seat(share.caller, self._patience):
+        try:
+            await self._turns.take(share.caller, self._patience)
+        except NoSeat as no:
+            raise _not_done(no.why, self._patience) from None
+        try:
             left = self._left(share)
             answer = await self._do(
                 WorkerJob(operation, content, media_type, options, left + _OWN_ALARM_GRACE), share, left
             )
+        finally:
+            self._turns.give_back(share.caller)
         if error := answer.header.get("error"):
             remedy = answer.header.get("remedy")
             raise MediaError(str(error)[:500], remedy=str(remedy)[:500] if remedy else None)
@@ -172,6 +193,12 @@ class Pool:
                 await anyio.sleep_until(due)
             else:
                 await self._end(longest)
+
+
+def _not_done(why: WhyNot, patience: float) -> MediaError:
+    if why is WhyNot.LATE:
+        return MediaError(f"no worker was free for it within {patience:g} s")
+    return MediaError("too many other jobs wait for the media workers", remedy="try again when they have less to do")
 
 
 def _out_of_time(settings: MediaSettings) -> WorkedTooLong:

@@ -16,6 +16,9 @@ from typing import Any, BinaryIO, TypeAlias
 from gateway.content.media import frames
 from gateway.errors import MediaError
 
+_NICENESS = 5
+"""How far workers stand back for the gateway, whose other calls need little time, but at once."""
+
 Operations: TypeAlias = "Mapping[str, Callable[[frames.WorkerJob, int], tuple[dict[str, Any], bytes]]]"
 
 
@@ -25,6 +28,8 @@ def main(memory_bytes: int, max_pixels: int) -> None:
     # Ctrl-C in a terminal reaches the whole process group; ending the workers is the gateway's decision.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _limit_memory(memory_bytes)
+    if sys.platform != "win32":
+        os.nice(_NICENESS)
     try:
         from gateway.content.media import images
         from gateway.content.media.operations import OPERATIONS

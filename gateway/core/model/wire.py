@@ -17,6 +17,8 @@ RESOURCE_NOT_FOUND = -32002
 """Used up to 2025-11-25; 2026-07-28 uses INVALID_PARAMS instead."""
 UNKNOWN_RESOURCE = frozenset({RESOURCE_NOT_FOUND, INVALID_PARAMS, METHOD_NOT_FOUND})
 """Errors that servers return for an unknown URI: the last one if they have no resources at all."""
+OVERLOADED = -32011
+"""The gateway, or one of its upstreams, can take no more for now; the data has `retryAfter` in seconds."""
 HEADER_MISMATCH = -32020
 UNSUPPORTED_PROTOCOL_VERSION = -32022
 

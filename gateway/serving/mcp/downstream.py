@@ -7,7 +7,7 @@ transport.
 
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 from pydantic import ValidationError
 
+from gateway.admission.admission import Admitted
 from gateway.content.links.base_url import BASE_SCOPE, answering_under
 from gateway.core.model.caller import Caller
 from gateway.core.model.change import Change
@@ -26,6 +27,8 @@ from gateway.core.model.json_shape import DEEPEST, is_deep
 from gateway.core.model.json_size import MANY_VALUES
 from gateway.core.model.revisions import MODERN_REVISIONS
 from gateway.core.model.wire import INVALID_PARAMS
+from gateway.errors import Overloaded
+from gateway.serving.mcp.admit_requests import ADMITTED_SCOPE
 from gateway.serving.mcp.announce_changes import Announcer
 from gateway.serving.mcp.early_stdio import Arrival
 from gateway.serving.mcp.failures import as_error, as_result, safe_error, sole_gateway_error, unexpected
@@ -51,7 +54,7 @@ class HostRequest:
     """A request of a host for the service behind the MCP server.
 
     `channel` is the host's for the time of this request, `on_progress` reports progress to it; `waited` is the number
-    of seconds that the request has waited already.
+    of seconds that the request has waited already. `place` is the one that it was admitted to, if it was already.
     """
 
     method: str
@@ -61,6 +64,7 @@ class HostRequest:
     channel: HostChannel
     on_progress: ProgressCallback
     waited: float = 0.0
+    place: Admitted | None = None
 
 
 class Downstream:
@@ -167,6 +171,7 @@ class Downstream:
             host_channel(ctx, caller),
             ctx.session.report_progress,
             ctx.request.ago if isinstance(ctx.request, Arrival) else 0.0,
+            getattr(ctx.request, "scope", {}).get(ADMITTED_SCOPE),
         )
         return await self._served(request)
 
@@ -189,11 +194,22 @@ class Downstream:
 
     async def _served(self, request: "HostRequest") -> dict[str, Any]:
         try:
-            return await self._finished(request, await self._result(request))
+            with await self._place(request):
+                return await self._finished(request, await self._result(request))
+        except Overloaded as refused:
+            raise as_error(refused, request.revision) from refused
         except MCPError as error:
             raise safe_error(error.code, error.message, error.data) from error
         except Exception as error:
             raise unexpected(request.method, error) from error
+
+    async def _place(self, request: "HostRequest") -> AbstractContextManager[None]:
+        """Return the place of a request, which is admitted now if it was not before. Tasks are always let in."""
+        if request.place is not None and not request.place.is_over:
+            return request.place
+        if request.method not in SERVED:
+            return nullcontext()
+        return await self._service.admission.admit(request.caller.principal)
 
     async def _finished(self, request: "HostRequest", result: dict[str, Any]) -> dict[str, Any]:
         """Return a result with what the host's revision requires, and without what no writer can write.

@@ -104,13 +104,16 @@ class AnswerStream(EventStream):
         told = {"progressToken": self._progress_token, "progress": progress, "total": total, "message": message}
         await self.notify("notifications/progress", {key: value for key, value in told.items() if value is not None})
 
-    async def finish(self, status: int, message: list[bytes]) -> None:
-        """Send the last message, which is given as its JSON in pieces. `status` counts if nothing was sent before."""
+    async def finish(self, status: int, message: list[bytes], more_headers: Sequence[tuple[bytes, bytes]] = ()) -> None:
+        """Send the last message, which is given as its JSON in pieces.
+
+        `status` and `more_headers` count if nothing was sent before.
+        """
         async with self._writing:
             self._is_over = True
             if self._has_begun:
                 return await self._rest(event_pieces(message))
-            headers = [_JSON, (b"content-length", str(sum(map(len, message))).encode())]
+            headers = [_JSON, (b"content-length", str(sum(map(len, message))).encode()), *more_headers]
             await self._send({"type": "http.response.start", "status": status, "headers": headers})
             return await self._rest(message)
 

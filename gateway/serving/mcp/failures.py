@@ -11,7 +11,13 @@ from mcp.shared.exceptions import MCPError
 
 from gateway.core.model.json_safe import to_json_safe
 from gateway.core.model.revisions import MODERN_REVISIONS
-from gateway.core.model.wire import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
+from gateway.core.model.wire import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    OVERLOADED,
+    RESOURCE_NOT_FOUND,
+)
 from gateway.errors import (
     AuditUnavailable,
     ContentError,
@@ -20,12 +26,14 @@ from gateway.errors import (
     InvalidRequest,
     MediaError,
     NotAllowed,
+    Overloaded,
     ProfileError,
     ScopeMissing,
     TooManyCalls,
     UnknownHandle,
     UnknownMethod,
     UnknownResource,
+    UpstreamBusy,
     UpstreamError,
     UpstreamRefused,
 )
@@ -38,6 +46,8 @@ CODES: tuple[tuple[type[GatewayError], int], ...] = (
     (ExpiredHandle, RESOURCE_NOT_FOUND),
     (InvalidRequest, INVALID_PARAMS),
     (ProfileError, INVALID_PARAMS),
+    (Overloaded, OVERLOADED),
+    (UpstreamBusy, OVERLOADED),
     (GatewayError, INTERNAL_ERROR),
 )
 """JSON-RPC codes by class of error; the first class that matches counts. `UpstreamRefused` has its own code."""
@@ -53,12 +63,19 @@ TOLD_TO_THE_MODEL: tuple[type[GatewayError], ...] = (
 )
 """Failures of a valid call, which are answered with a result, not a protocol error."""
 
+RETRY_AFTER = "retryAfter"
+"""Key of the data of an `OVERLOADED` error: the whole seconds after which to try again."""
+
 _logger = logging.getLogger(__name__)
 
 
 def as_result(method: str, error: GatewayError) -> dict[str, Any] | None:
     """Return a result that tells the model of `error`, or None if the host must be told instead (`as_error`)."""
-    if method != "tools/call" or isinstance(error, UpstreamRefused) or not isinstance(error, TOLD_TO_THE_MODEL):
+    if (
+        method != "tools/call"
+        or isinstance(error, UpstreamRefused | UpstreamBusy)
+        or not isinstance(error, TOLD_TO_THE_MODEL)
+    ):
         return None
     return {"content": [{"type": "text", "text": str(error)}], "isError": True}
 
@@ -68,7 +85,11 @@ def as_error(error: GatewayError, revision: str) -> MCPError:
     if isinstance(error, UpstreamRefused):
         return safe_error(_code_of_era(error.code, revision), error.wire_message, error.data)
     code = next(code for kind, code in CODES if isinstance(error, kind))
-    data = {"uri": error.uri} if isinstance(error, UnknownResource) and error.uri is not None else None
+    data: dict[str, Any] | None = None
+    if isinstance(error, UnknownResource) and error.uri is not None:
+        data = {"uri": error.uri}
+    elif isinstance(error, Overloaded | UpstreamBusy):
+        data = {RETRY_AFTER: error.retry_after}
     return safe_error(_code_of_era(code, revision), str(error), data)
 
 

@@ -25,6 +25,8 @@ def observing(telemetry: Telemetry) -> list[BaseRoute]:
         """Answer 200 or 503. The upstreams are named only to those who may see all of them."""
         readiness = telemetry.readiness()
         told: dict[str, object] = {"ready": readiness.ready}
+        if readiness.lacks_memory:
+            told["reason"] = "memory"
         if _may_see_all(request):
             told["upstreams"] = readiness.upstreams
         return JSONResponse(told, 200 if readiness.ready else 503, headers=_FRESH)

@@ -18,6 +18,7 @@ from gateway.content.links.base_url import Bases
 from gateway.serving.access import Access, Identified
 from gateway.serving.access.resource_metadata import resource_metadata
 from gateway.serving.http import Listening, serve
+from gateway.serving.mcp.admit_requests import AdmissionMiddleware, LargeBodyMiddleware
 from gateway.serving.mcp.attendance import AttendanceMiddleware
 from gateway.serving.mcp.downstream import Downstream
 from gateway.serving.mcp.drain_streams import Draining
@@ -86,8 +87,9 @@ def http_app(
         session_idle_timeout=settings.session_idle,
     )
     streamable = ModernEndpoint(downstream, security, settings.max_request_bytes, manager.handle_request)
+    admitted = AdmissionMiddleware(streamable, service.admission, settings.max_request_bytes)
     scoped = ScopeMiddleware(
-        streamable, downstream.check_scopes, partial(lacking_scopes, access, public_url), settings.max_request_bytes
+        admitted, downstream.check_scopes, partial(lacking_scopes, access, public_url), settings.max_request_bytes
     )
     sse = SseEndpoints(downstream, security, settings.max_request_bytes, settings.max_unread_bytes)
     public = (*public, *resource_metadata(access, public_url))
@@ -119,7 +121,10 @@ def http_app(
             # Profile and toolset are fixed when the stream is opened: they are part of the path that the host is given.
             *endpoint(MESSAGES_PATH, sse.messages, by_header=False),
         ],
-        middleware=[Middleware(Guard, access, allowed, bases or Bases(), public, public_url, on_too_many)],
+        middleware=[
+            Middleware(Guard, access, allowed, bases or Bases(), public, public_url, on_too_many),
+            Middleware(LargeBodyMiddleware, service.admission),
+        ],
         exception_handlers={404: _not_found, 405: _not_allowed},
         lifespan=lifespan,
     )

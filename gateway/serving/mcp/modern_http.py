@@ -8,7 +8,7 @@ methods of the protocol itself such as `subscriptions/listen`.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -38,9 +38,12 @@ from gateway.core.model.json_shape import may_be_deep
 from gateway.core.model.json_size import MANY_VALUES
 from gateway.core.model.json_values import as_object, is_dict
 from gateway.core.model.revisions import MODERN_REVISIONS
+from gateway.core.model.wire import OVERLOADED
+from gateway.serving.mcp.admit_requests import ADMITTED_SCOPE
 from gateway.serving.mcp.bodies import read_body, replayed
 from gateway.serving.mcp.downstream import Downstream, HostRequest, safe_params
 from gateway.serving.mcp.event_stream import PING_SECONDS, AnswerStream, Companion
+from gateway.serving.mcp.failures import RETRY_AFTER
 from gateway.serving.mcp.hosts import HostChannel
 from gateway.serving.mcp.request_caller import modern_caller
 from gateway.serving.mcp.service import OF_TASKS, SERVED
@@ -162,18 +165,33 @@ class ModernEndpoint:
                 result = await self._downstream.answer(
                     await self._host_request(checked, request, stream), request.scope.get(BASE_SCOPE)
                 )
-                status, message = 200, response_pieces(checked.id, result)
+                status, message, headers = 200, response_pieces(checked.id, result), ()
                 del result  # it is as large as the message
             except MCPError as error:
-                status, message = ERROR_CODE_HTTP_STATUS.get(error.code, 200), error_pieces(checked.id, error.error)
-            await stream.finish(status, message)
+                status, headers = _status_of(error)
+                message = error_pieces(checked.id, error.error)
+            await stream.finish(status, message, headers)
 
     async def _host_request(self, checked: _Checked, request: Request, stream: AnswerStream) -> HostRequest:
         params = to_json_safe(checked.params) if checked.is_simple else await safe_params(checked.params)
         caller = modern_caller(checked.revision, params, request)
         return HostRequest(
-            checked.method, params, checked.revision, caller, HostChannel(stream, caller, None), stream.progress
+            checked.method,
+            params,
+            checked.revision,
+            caller,
+            HostChannel(stream, caller, None),
+            stream.progress,
+            place=request.scope.get(ADMITTED_SCOPE),
         )
+
+
+def _status_of(error: MCPError) -> tuple[int, Sequence[tuple[bytes, bytes]]]:
+    """Return the HTTP status for an error, and the headers that it needs, if nothing was sent before."""
+    if error.code == OVERLOADED:
+        seconds = as_object(error.error.data).get(RETRY_AFTER, 1)
+        return 503, [(b"retry-after", str(seconds).encode())]
+    return ERROR_CODE_HTTP_STATUS.get(error.code, 200), ()
 
 
 def _length(headers: Headers) -> int:

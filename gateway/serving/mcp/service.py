@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from gateway.admission.admission import Admission
 from gateway.core.model.caller import Caller
 from gateway.core.model.change import Change
 from gateway.upstream import Host
@@ -31,6 +32,11 @@ OF_TASKS = frozenset({"tasks/get", "tasks/update", "tasks/cancel"})
 
 class Service(Protocol):
     """The gateway behind the transports (implemented by `gateway.routing.Router`). Runs on the event loop."""
+
+    @property
+    def admission(self) -> Admission:
+        """Admits requests, or refuses them while there are too many."""
+        ...
 
     async def respond(
         self,

@@ -38,18 +38,30 @@ _TURN = "try again in a moment, or raise limits.calls if the server can take mor
 _READING = "the server works on one call after the other: try again in a moment, or raise timeout.call"
 
 
+class CallQueueFull(Exception):
+    """A call is not queued, or not any more: `words` and `remedy` say why."""
+
+    def __init__(self, most: int) -> None:
+        self.words = f"{counted(most, 'call')} wait for it already"
+        self.remedy = "try again in a moment; limits.queue is how many may wait"
+        super().__init__(self.words)
+
+
 class CallQueue:
     """A fair queue of calls: at most `limit` run at once (0: no limit), and at most `AHEAD` are unread by the upstream.
 
     Waiting parties take turns, and each party's calls run in order: however many calls one host has, another host's
-    call is among the next. Calls cancelled while they wait are removed.
+    call is among the next. Calls cancelled while they wait are removed. At most `most_waiting` wait (0: no limit): of
+    one more, the newest of the party with the most is refused.
 
     A call cancelled after it was sent may still wait in the upstream, which does not drop what it has not read. So it
     counts until the response to a later request shows that it was read; if there is none, `keep` requests one.
     """
 
-    def __init__(self, limit: int, ahead: int = AHEAD) -> None:
+    def __init__(self, limit: int, ahead: int = AHEAD, most_waiting: int = 0) -> None:
         self._limit = limit
+        self._most_waiting = most_waiting
+        self._queued = 0
         self._ahead = ahead
         self._running = 0
         self._sent = 0
@@ -59,7 +71,11 @@ class CallQueue:
 
     @asynccontextmanager
     async def turn(self, deadline: Deadline, party: str = "") -> AsyncGenerator[None]:
-        """Wait for a turn and hold it inside the context. If the deadline passes meanwhile, the wait is its reason."""
+        """Wait for a turn and hold it inside the context. If the deadline passes meanwhile, the wait is its reason.
+
+        Raises:
+            CallQueueFull: too many wait already.
+        """
         number = await self._taken(deadline, party)
         try:
             yield
@@ -90,6 +106,8 @@ class CallQueue:
             return self._take()
         place = _Place()
         self._waiting.setdefault(party, deque()).append(place)
+        self._queued += 1
+        self._bound(party)
         self._look()
         busy = self._limit and self._running >= self._limit
         words = (
@@ -103,11 +121,11 @@ class CallQueue:
         except BaseException:
             if place.number is not None:  # the turn was just granted, and nothing has been sent
                 self._answered(place.number)
-            else:
-                self._waiting[party].remove(place)
-                if not self._waiting[party]:
-                    del self._waiting[party]
+            elif not place.is_refused:
+                self._remove(party, place)
             raise
+        if place.is_refused:
+            raise CallQueueFull(self._most_waiting)
         deadline.wait_reason = None
         assert place.number is not None
         return place.number
@@ -136,6 +154,7 @@ class CallQueue:
         while self._waiting and self._is_free:
             party, places = next(iter(self._waiting.items()))
             place = places.popleft()
+            self._queued -= 1
             if places:
                 self._waiting.move_to_end(party)
             else:
@@ -143,6 +162,22 @@ class CallQueue:
             place.number = self._take()
             place.given.set()
         self._look()
+
+    def _bound(self, newcomer: str) -> None:
+        """Refuse the newest call of the party with the most in the queue, if the queue is too long."""
+        if not self._most_waiting or self._queued <= self._most_waiting:
+            return
+        greedy = max(self._waiting, key=lambda party: (len(self._waiting[party]), party == newcomer))
+        place = self._waiting[greedy][-1]
+        place.is_refused = True
+        self._remove(greedy, place)
+        place.given.set()
+
+    def _remove(self, party: str, place: _Place) -> None:
+        self._waiting[party].remove(place)
+        self._queued -= 1
+        if not self._waiting[party]:
+            del self._waiting[party]
 
     def _look(self) -> None:
         """Make `keep` ask if only that can let calls proceed; stop it otherwise."""
@@ -154,10 +189,11 @@ class CallQueue:
 
 @dataclass(eq=False)
 class _Place:
-    """A call that waits for its turn, and the number that it gets."""
+    """A call that waits for its turn, and the number that it gets, unless it is refused."""
 
     given: anyio.Event = field(default_factory=anyio.Event)
     number: int | None = None
+    is_refused: bool = False
 
 
 class Restarts:

@@ -16,11 +16,11 @@ from gateway.core.model.change import UPDATED as UPDATED_PREFIX
 from gateway.core.model.revisions import Era
 from gateway.core.model.tool_facts import ToolFacts
 from gateway.core.wording import counted
-from gateway.errors import Failure, FailureCode, UpstreamError, UpstreamLost, UpstreamRefused
+from gateway.errors import Failure, FailureCode, UpstreamBusy, UpstreamError, UpstreamLost, UpstreamRefused
 from gateway.upstream.authorization.ports import TokenSource
 from gateway.upstream.connection.attempts import Attempt, Connect, load_connect, reason_to_start
 from gateway.upstream.connection.backoff import Backoff
-from gateway.upstream.connection.bounds import CallQueue, Restarts, end_over_memory, rest_when_idle
+from gateway.upstream.connection.bounds import CallQueue, CallQueueFull, Restarts, end_over_memory, rest_when_idle
 from gateway.upstream.connection.client_identity import ClientIdentity
 from gateway.upstream.connection.counters import Counts
 from gateway.upstream.connection.deadlines import CallLimits, Deadline, WaitReason
@@ -128,7 +128,7 @@ class SupervisedConnection:
         self._first = first
         self._next_identity = identity
         self._on_event = on_event
-        self._turns = CallQueue(subject.settings.limits.calls)
+        self._turns = CallQueue(subject.settings.limits.calls, most_waiting=subject.settings.limits.queue)
         self._transport: TransportName | None = None
         self._session: Session | None = None
         self.is_queued = False
@@ -324,19 +324,21 @@ class SupervisedConnection:
         session = await self._connected(tokens)
         alone = session.opening.era == "handshake" and session.identity.is_interactive
         host, on_progress = (context.host, context.on_progress) if context is not None else (None, None)
-        async with self.host_requests.call(host, deadline, alone=alone, turns=self._turns):
-            deadline.wait_reason = _STARTING
-            if session.has_ended:  # while this request waited for its turn
-                session = await self._connected(tokens)
-            deadline.wait_reason = None
-            if identity is not None and identity.log_level is not None:
-                await session.want_logs(identity.log_level)
-            try:
+        try:
+            async with self.host_requests.call(host, deadline, alone=alone, turns=self._turns):
+                deadline.wait_reason = _STARTING
+                if session.has_ended:  # while this request waited for its turn
+                    session = await self._connected(tokens)
+                deadline.wait_reason = None
+                if identity is not None and identity.log_level is not None:
+                    await session.want_logs(identity.log_level)
                 return await session.request(method, params, deadline, on_progress, identity)
-            except UpstreamLost as error:
-                if isinstance(error.__cause__, SessionExpired):
-                    await session.retire()
-                raise
+        except CallQueueFull as full:
+            raise UpstreamBusy(self.name, full.words, remedy=full.remedy) from None
+        except UpstreamLost as error:
+            if isinstance(error.__cause__, SessionExpired):
+                await session.retire()
+            raise
 
     async def _connected(self, tokens: TokenSource | None) -> Session:
         """Return the current session, or wait at most `timeout.start` seconds for the next.

@@ -12,6 +12,7 @@ import anyio
 import pytest
 import uvicorn
 
+from gateway.admission.admission import Admission
 from gateway.config.schema import HttpSettings, ModelProxySettings, StoreSettings
 from gateway.content.shaping.repair_request import Repairer
 from gateway.content.store import MemoryStore
@@ -89,6 +90,8 @@ async def silent(scope, receive, send):
 
 class NoService:
     """A service that nobody asks."""
+
+    admission = Admission()
 
     async def header_schema(self, *_):
         return None

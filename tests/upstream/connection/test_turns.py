@@ -6,7 +6,7 @@ from anyio.abc import TaskGroup
 
 from gateway.config.schema import Timeouts
 from gateway.errors import UpstreamUnavailable
-from gateway.upstream.connection.bounds import AHEAD, CallQueue
+from gateway.upstream.connection.bounds import AHEAD, CallQueue, CallQueueFull
 from gateway.upstream.connection.deadlines import Deadline
 
 pytestmark = pytest.mark.anyio
@@ -21,6 +21,7 @@ class Calls:
         self.turns = turns
         self.tasks = tasks
         self.sent: list[str] = []
+        self.refused: list[str] = []
         self.scopes: dict[str, anyio.CancelScope] = {}
         self.answers: dict[str, anyio.Event] = {}
 
@@ -43,9 +44,12 @@ class Calls:
 
     async def _call(self, name: str) -> None:
         with self.scopes[name]:
-            async with self.turns.turn(Deadline(LIMITS), name.split()[0]):
-                self.sent.append(name)
-                await self.answers[name].wait()
+            try:
+                async with self.turns.turn(Deadline(LIMITS), name.split()[0]):
+                    self.sent.append(name)
+                    await self.answers[name].wait()
+            except CallQueueFull as full:
+                self.refused.append(f"{name}: {full.words}")
 
 
 async def test_so_many_run_at_once_and_of_those_that_wait_each_party_has_its_turn() -> None:
@@ -56,6 +60,22 @@ async def test_so_many_run_at_once_and_of_those_that_wait_each_party_has_its_tur
             assert calls.sent == ["ann 1"]
             await calls.answer("ann 1", "ann 2", "bob 1", "eve 1", "ann 3", "bob 2")
             assert calls.sent == ["ann 1", "ann 2", "bob 1", "eve 1", "ann 3", "bob 2", "ann 4"]
+            tasks.cancel_scope.cancel()
+
+
+async def test_only_so_many_wait_and_whoever_has_the_most_in_the_queue_makes_room() -> None:
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            calls = Calls(CallQueue(1, most_waiting=3), tasks)
+            await calls.begin("ann 1", "ann 2", "ann 3", "ann 4", "bob 1", "ann 5")
+            assert calls.refused == ["ann 4: 3 calls wait for it already", "ann 5: 3 calls wait for it already"]
+            await calls.cancel("ann 2")
+            await calls.begin("ann 6")
+            await calls.answer("ann 1", "bob 1", "ann 3", "ann 6")
+            assert sorted(calls.sent) == ["ann 1", "ann 3", "ann 6", "bob 1"]
+            assert len(calls.refused) == 2
+            await calls.begin("ann 7")
+            assert calls.sent[-1] == "ann 7"
             tasks.cancel_scope.cancel()
 
 
