@@ -97,7 +97,7 @@ async def _call(console: Console, request: Request) -> Mapping[str, Any]:
     profile, read = sent.text("profile") or None, sent.value()
     await offers.prepare_tools(console, profile)
     schema = offers.argument_schema(console, name, profile)
-    mistakes = read.mistakes or ([] if sent.text("anyway") else _misfits(console, name, schema, read))
+    mistakes = read.mistakes or ([] if sent.is_set("anyway") else _misfits(console, name, schema, read))
     if mistakes:
         return _refused(mistakes, can_force=not read.mistakes)
     params = {"name": name, "arguments": read.value}
@@ -223,8 +223,6 @@ async def _cancel(console: Console, request: Request) -> Mapping[str, Any]:
 async def _answer(console: Console, request: Request) -> Mapping[str, Any]:
     one, sent = console.tries.find(request.path_params["run"]), await submitted(request)
     number, action = sent.text("number"), sent.text("action")
-    if sent.data is not None and isinstance(sent.data.get("number"), int):
-        number = str(sent.data["number"])
     question = next((asked for asked in one.questions if str(asked.number) == number), None)
     if question is None:
         return _shown(console, one)  # it was withdrawn, or answered from another page
