@@ -23,7 +23,7 @@ from gateway.core.wording import plain
 from gateway.errors import InvalidRequest, TooManyCalls
 from gateway.serving.console.app_policy import page_policy, usable_domains
 from gateway.serving.console.call_arguments import given_arguments
-from gateway.serving.console.calls import page_uri
+from gateway.serving.console.calls import kept_call, page_uri
 from gateway.serving.console.console import Console
 from gateway.serving.console.drawn_pages import AT_ONCE, PAGES_PATH, DrawnPage
 from gateway.serving.console.responses import as_json
@@ -42,8 +42,8 @@ class _App:
     caller: Caller
 
 
-def _app(console: Console, request: Request) -> _App:
-    call = console.call(request.path_params["number"])
+async def _app(console: Console, request: Request) -> _App:
+    call = await console.call(request.path_params["number"])
     uri, upstream = page_uri(console, call), call.record.upstream
     if uri is None or console.gateway.upstreams.get(upstream) is None:
         raise InvalidRequest(
@@ -60,7 +60,7 @@ async def _draw(console: Console, request: Request) -> Mapping[str, Any]:
 
     `reach`: the domains that it asks for, by purpose; it has them if `is_online`. `permissions` are never given.
     """
-    one = _app(console, request)
+    one = await _app(console, request)
     # A link could lead here as well, and a page must not come online by one: only the console's own button asks so.
     is_asked = "hx-request" in request.headers or "/api/" in request.scope["path"]
     is_online = is_asked and "online" in request.query_params
@@ -97,8 +97,8 @@ def _html(contents: Mapping[str, Any]) -> bytes | None:
 
 async def _given(console: Console, request: Request) -> Response:
     """What the page is told first: the arguments of its call, secrets masked, and the upstream's own result."""
-    call = console.history.find(request.path_params["number"])
-    if call is None or call.result is None:
+    call = await kept_call(console, request)
+    if call is None:
         return as_json({"error": "the result of this call is not kept"}, 404)
     return as_json(
         {"arguments": given_arguments(console.gateway, console.operator(None), call) or {}, "result": call.result}
@@ -107,7 +107,7 @@ async def _given(console: Console, request: Request) -> Response:
 
 async def _call(console: Console, request: Request) -> Mapping[str, Any]:
     """A tool of the page's own upstream, called by the upstream's name for it, if pages may."""
-    one, sent = _app(console, request), (await submitted(request)).data or {}
+    one, sent = await _app(console, request), (await submitted(request)).data or {}
     name = sent.get("name")
     # A page may be drawn long after its tools were listed last.
     await console.gateway.router.respond("tools/list", {}, one.caller)
@@ -119,7 +119,7 @@ async def _call(console: Console, request: Request) -> Mapping[str, Any]:
 
 async def _read(console: Console, request: Request) -> Mapping[str, Any]:
     """A resource of the page's own upstream."""
-    one, sent = _app(console, request), (await submitted(request)).data or {}
+    one, sent = await _app(console, request), (await submitted(request)).data or {}
     uri = sent.get("uri")
     if not isinstance(uri, str) or uri.startswith(URI_SCHEME):
         raise InvalidRequest("this is not the uri of a resource that pages may read")

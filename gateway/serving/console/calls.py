@@ -5,6 +5,7 @@ from dataclasses import asdict
 from itertools import islice
 from typing import Any, NamedTuple
 
+from anyio import to_thread
 from starlette.requests import Request
 
 from gateway.config.moments import moment_text
@@ -187,11 +188,22 @@ async def _calls(console: Console, request: Request) -> Mapping[str, Any]:
 
 
 async def _call(console: Console, request: Request) -> Mapping[str, Any]:
-    return show_call(console, console.call(request.path_params["number"]))
+    call = await console.call(request.path_params["number"])
+    # In a thread: a large result takes most of a second, in which hosts would wait.
+    return await to_thread.run_sync(show_call, console, call)
+
+
+async def kept_call(console: Console, request: Request) -> PastCall | None:
+    """Return the call that a request names, if its result is kept."""
+    try:
+        call = await console.call(request.path_params["number"])
+    except InvalidRequest:
+        return None
+    return None if call.result is None else call
 
 
 async def _seen(console: Console, request: Request) -> Mapping[str, Any]:
-    call = console.call(request.path_params["number"])
+    call = await console.call(request.path_params["number"])
     return await console.views.view(viewed_call(console, call), request.path_params["host"], console.gateway.settings)
 
 

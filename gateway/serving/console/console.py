@@ -54,13 +54,19 @@ class Console:
         declares = assumed_to_show(self.gateway.router.profile_of(played))
         return operator(profile, principal, declares_pages=declares)
 
-    def call(self, number: int) -> PastCall:
-        """Return a call of the history. Raises InvalidRequest if it is not kept, or no longer."""
+    async def call(self, number: int) -> PastCall:
+        """Return a call of the history; arguments and result of an earlier run are read in a thread first.
+
+        Raises:
+            InvalidRequest: it is not kept, or no longer.
+        """
         call = self.history.find(number)
         if call is None:
             raise InvalidRequest(
                 f"there is no call {number}", remedy="only the newest calls are kept: [console] max_calls"
             )
+        if call.read is not None:
+            await to_thread.run_sync(call.read)
         return call
 
 

@@ -31,18 +31,22 @@ from gateway.telemetry.call_history import CallHistory, PastCall
 
 _CALLS = 40
 _LOOKED_AT = 2_000
+_LOOKED_INTO = 10
 _MEDIA = frozenset({"image", "audio", "resource"})
 
 
 def calls_to_show(history: CallHistory) -> list[PastCall]:
-    """Return the newest calls whose results are kept."""
+    """Return the newest calls whose results are kept; none of those is read."""
     looked_at = islice(history.newest_first(), _LOOKED_AT)
-    return list(islice((call for call in looked_at if call.result is not None), _CALLS))
+    return list(islice((call for call in looked_at if call.has_result), _CALLS))
 
 
 def call_to_begin_with(calls: list[PastCall]) -> int | None:
-    """Return the number of the newest call with media, or else of the newest; None if there is none."""
-    with_media = next((call for call in calls if _has_media(call)), None)
+    """Return the number of the newest call with media, or else of the newest; None if there is none.
+
+    Blocks: only the newest few are looked into.
+    """
+    with_media = next((call for call in calls[:_LOOKED_INTO] if _has_media(call)), None)
     first = with_media or next(iter(calls), None)
     return None if first is None else first.number
 
@@ -73,7 +77,7 @@ async def _edit(console: Console, request: Request) -> Mapping[str, Any]:
         "new_name": None if is_users else suggested_name(profile.name),
         "fields": profile_fields(profile, parent),
         "calls": [call_row(call) for call in calls],
-        "call": call_to_begin_with(calls),
+        "call": await to_thread.run_sync(call_to_begin_with, calls),
     }
 
 
@@ -86,7 +90,7 @@ async def _effect(console: Console, request: Request) -> Mapping[str, Any]:
     if number:
         if not (number.isascii() and number.isdecimal() and len(number) < 16):
             raise InvalidRequest("there is no such call")
-        call = viewed_call(console, console.call(int(number)))
+        call = viewed_call(console, await console.call(int(number)))
         host = simulated_host(edited.profile)
         seen = await console.views.view_profile(call, edited.profile, host or edited.profile.name)
     return {"of": request.path_params["name"], **await _to_write(console, edited), "seen": seen}

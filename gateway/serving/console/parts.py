@@ -14,6 +14,7 @@ A part is a JSON object with a `kind`:
 
 import json
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from gateway.core.model.blocks import (
@@ -27,6 +28,7 @@ from gateway.core.model.blocks import (
     UnknownBlock,
 )
 from gateway.core.model.envelope import Envelope
+from gateway.core.model.json_size import size_of
 from gateway.core.model.media_types import PixelSize
 from gateway.hosts.simulators.base64_runs import base64_runs
 from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument, SeenImage, SeenPart, SeenText
@@ -36,6 +38,10 @@ from gateway.serving.console.media import PDF, MediaShelf, Medium, is_drawn_as_i
 HEAD = 6_000
 TAIL = 1_500
 """Characters of a long text that are shown from its beginning and its end."""
+
+_WHOLE = 200_000
+"""Characters of JSON that are written as a whole."""
+_PIECE = 256 * 1024
 
 Part = Mapping[str, Any]
 
@@ -137,7 +143,9 @@ def _special(where: str, note: str | None = None) -> dict[str, str]:
 
 def text_part(text: str, form: str = "text") -> dict[str, Any]:
     """Return the part for a text."""
-    leak = sum(len(run) for run in base64_runs(text))
+    # In pieces: hosts' calls have their turn in between, if this runs in a thread.
+    pieces = (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
+    leak = sum(len(run) for piece in pieces for run in base64_runs(piece))
     return {
         "kind": "text",
         "form": form,
@@ -148,9 +156,14 @@ def text_part(text: str, form: str = "text") -> dict[str, Any]:
 
 
 def json_part(value: Any) -> dict[str, Any]:
-    """Return the part for a JSON value."""
-    text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
-    return {"kind": "json", "text": shortened(text), "characters": len(text), "base64": 0, "tree": tree_of(value)}
+    """Return the part for a JSON value. Of a large one, only the beginning is written."""
+    part = {"kind": "json", "base64": 0, "tree": tree_of(value)}
+    written = json.JSONEncoder(indent=2, ensure_ascii=False, default=str).iterencode(value)
+    if (size := size_of(value).total) > _WHOLE:
+        text = "".join(islice(written, HEAD))[:HEAD]
+        return {**part, "text": f"{text}\n… {max(0, size - HEAD):,} more characters …", "characters": size}
+    text = "".join(written)
+    return {**part, "text": shortened(text), "characters": len(text)}
 
 
 def shortened(text: str) -> str:

@@ -58,7 +58,7 @@ async def _tool(console: Console, request: Request) -> Mapping[str, Any]:
     again = number_in(request, "call")
     given: Any = ABSENT
     if again is not None:
-        given = repeatable_arguments(console.gateway, console.operator(None), console.call(again)) or {}
+        given = repeatable_arguments(console.gateway, console.operator(None), await console.call(again)) or {}
     shown = offers.show_tool(console, request.path_params["name"], profile, given)
     return {**offers.profiles_of(console, profile), **shown, "as_json": None, "again": again}
 
