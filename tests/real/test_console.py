@@ -72,6 +72,9 @@ def console(tmp_path: Path) -> Any:
         f"[upstreams.odd]\ncommand = {python}\n"
         f"args = [{json.dumps(str(SERVERS / 'scripted_stdio.py'))}, {json.dumps(str(script(tmp_path)))}]\n"
         f"[upstreams.trial]\ncommand = {python}\nargs = [{json.dumps(str(SERVERS / 'trial_stdio.py'))}]\n"
+        "# A profile of one's own.\n[profiles.mine]\nextends = 'claude-code' # as measured\n"
+        "sets = { 'image.max_edge' = 1600 } # pixels\n"
+        "[[policy.rules]]\nname = 'look-first'\neffect = 'approve'\ntools = ['trial__shapes']\n"
         "[upstreams.gone]\nurl = 'http://127.0.0.1:9/mcp'\n"
     )
     gateway = Serving(config, "--console")
@@ -89,7 +92,13 @@ CALLS = (
 )
 
 
-ACTS = {f"act-{name}" for name in ("add", "restart", "tools", "disable", "answer", "again", "file", "remove")}
+ACTS = {
+    f"act-{name}"
+    for name in (
+        *("add", "restart", "tools", "disable", "answer", "again", "file", "cancel", "compare", "approve", "edit"),
+        *("calibrate", "take-away", "remove"),
+    )
+}
 
 
 def dropped(folder: Path) -> Path:
@@ -105,6 +114,8 @@ def test_every_screen_in_a_browser(console: Serving, chromium: str, node_modules
     numbers = {tool: number for number, (tool, _) in enumerate(CALLS, start=2)}
     for tool, arguments in CALLS:
         console.call(tool, arguments)
+    for words in ("yes, please", "rather not"):
+        assert "approval" in json.dumps(console.call("trial__shapes", {"text": words}))
     entrance = console.line_with("console at ").removeprefix("console at ")
     folder = Path(os.environ.get("CONSOLE_SCREENSHOTS") or tmp_path / "screenshots")
     folder.mkdir(exist_ok=True, parents=True)
@@ -138,12 +149,23 @@ def test_every_screen_in_a_browser(console: Serving, chromium: str, node_modules
         "folder": str(folder),
         "screens": screens,
         "live": "/console/calls",
-        "acts": {"command": f"{sys.executable} {SERVERS / 'media_stdio.py'}", "file": str(dropped(tmp_path))},
+        "acts": {
+            "command": f"{sys.executable} {SERVERS / 'media_stdio.py'}",
+            "file": str(dropped(tmp_path)),
+            "pictures": f"/console/calls/{numbers['charts__compare']}",
+            "shownOn": str(numbers["charts__compare"]),
+        },
     }
     found = walk(task, lambda: console.call("odd__table"))
     assert len(found) == 4 * len(screens) + len(ACTS) + 1
     assert {name for name in found if name.startswith("act-")} == ACTS
     assert {name: faults for name, faults in found.items() if faults} == {}
+    # What was clicked is so: the approved call is made, and the file has the value, its comments, and nothing else new.
+    assert "look-first" not in json.dumps(console.call("trial__shapes", {"text": "yes, please"}))
+    written = (tmp_path / "gateway.toml").read_text()
+    assert 'sets = { "image.max_edge" = 320 } # pixels' in written.replace("'", '"')
+    assert "# A profile of one's own.\n[profiles.mine]\nextends = 'claude-code' # as measured\n" in written
+    assert "upstreams.added" not in written
 
 
 def walk(task: dict[str, Any], call: Callable[[], Any]) -> dict[str, list[str]]:

@@ -17,7 +17,7 @@ from gateway.core.model.wire import WireObject
 from gateway.errors import ContentTooLarge, InvalidRequest
 from gateway.serving.console import offers
 from gateway.serving.console.call_arguments import repeatable_arguments
-from gateway.serving.console.calls import page_uri
+from gateway.serving.console.calls import embedded_pages, page_uri
 from gateway.serving.console.console import Console
 from gateway.serving.console.parts import Part, envelope_parts, text_part
 from gateway.serving.console.read_form import Mistake, ReadForm
@@ -137,8 +137,8 @@ def show_try(console: Console, one: Try) -> dict[str, Any]:
 
     `state` (running, done, failed, cancelled), `progress` (`done`, `of`, `words`, `percent`) and `lines` of the
     upstream's log; the `question` that it waits for; `error` with its `remedy`; the number of its `call`, and the URI
-    of the `page` that its result is shown with; `messages`: what came of it, each with its `role` (empty for a tool's
-    result or a resource) and `parts`.
+    of the `page` that its result is shown with, and the places of those `embedded` in it; `messages`: what came of it,
+    each with its `role` (empty for a tool's result or a resource) and `parts`.
     """
     done, of, words = one.progress or (0.0, None, None)
     percent = round(100 * min(1.0, max(0.0, done / of))) if of and of > 0 else None
@@ -155,6 +155,7 @@ def show_try(console: Console, one: Try) -> dict[str, Any]:
         "remedy": None if one.error is None else one.error.remedy,
         "call": None if one.call is None else one.call.number,
         "page": None if one.call is None or one.state != "done" else page_uri(console, one.call),
+        "embedded": list(embedded_pages(one.call.result)) if one.call is not None and one.state == "done" else [],
         "is_error": as_object(result).get("isError") is True,
         "messages": [] if result is None else _messages(console, one.method, result),
     }
@@ -203,17 +204,17 @@ def _question(console: Console, question: Question) -> dict[str, Any]:
 
 
 async def _run(console: Console, request: Request) -> Mapping[str, Any]:
-    return _shown(console, console.tries.find(request.path_params["run"]))
+    return _shown(console, console.run(request.path_params["run"]))
 
 
 async def _asked(console: Console, request: Request) -> Mapping[str, Any]:
     """Whether a question is still open, without what it asks: the page has it, maybe with half an answer."""
-    one, number = console.tries.find(request.path_params["run"]), number_in(request, "number")
+    one, number = console.run(request.path_params["run"]), number_in(request, "number")
     return {"id": one.id, "number": number, "is_open": bool(one.questions) and one.questions[0].number == number}
 
 
 async def _cancel(console: Console, request: Request) -> Mapping[str, Any]:
-    one = console.tries.find(request.path_params["run"])
+    one = console.run(request.path_params["run"])
     one.scope.cancel()
     with anyio.move_on_after(_AT_ONCE_SECONDS):
         await one.ended.wait()
@@ -221,7 +222,7 @@ async def _cancel(console: Console, request: Request) -> Mapping[str, Any]:
 
 
 async def _answer(console: Console, request: Request) -> Mapping[str, Any]:
-    one, sent = console.tries.find(request.path_params["run"]), await submitted(request)
+    one, sent = console.run(request.path_params["run"]), await submitted(request)
     number, action = sent.text("number"), sent.text("action")
     question = next((asked for asked in one.questions if str(asked.number) == number), None)
     if question is None:

@@ -79,6 +79,23 @@ try {
   seen.height = await page.locator("[data-app] > iframe").evaluate((frame) => frame.clientHeight);
   await look("app");
 
+  await page.goto(origin + pages.page);
+  await page.click("text=Draw the page in block 0");
+  const older = page.frameLocator("[data-app] > iframe");
+  await older.locator("button").click();
+  const name = page.locator("[data-questions] form.asked [name='s:/name']");
+  await name.fill("A");
+  await page.locator("[data-questions]").getByRole("button", { name: "Accept" }).click();
+  await page.getByText("The answer does not fit").waitFor();
+  await look("page-asks");
+  await name.fill("Ada");
+  await page.locator("[data-questions]").getByRole("button", { name: "Accept" }).click();
+  await older.locator("pre", { hasText: "response" }).waitFor();
+  seen.older = await older.locator("pre").textContent();
+  await page.waitForFunction(() => !document.querySelector("[data-questions]").children.length);
+  seen.olderHeight = await page.locator("[data-app] > iframe").evaluate((frame) => frame.offsetHeight);
+  seen.olderTold = await told();
+
   await page.goto(origin + tries.daylight);
   await page.click(".go");
   const tried = page.frameLocator("#run [data-app] > iframe");
