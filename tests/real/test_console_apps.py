@@ -174,6 +174,7 @@ def test_pages_of_apps_in_a_browser(chromium: str, node_modules: Path, tmp_path:
         json.loads(seen["older"])["response"]["content"][0]["text"]
         == '{"action": "accept", "content": {"name": "Ada"}}'
     )
+    assert seen["kept"] == "A"  # what did not fit stays to be corrected
     assert seen["olderHeight"] == 321
     assert any("it is offline" in line for line in seen["olderTold"])
     assert seen["stayed"]

@@ -32,8 +32,9 @@ from gateway.core.model.json_size import size_of
 from gateway.core.model.media_types import PixelSize
 from gateway.hosts.simulators.base64_runs import base64_runs
 from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument, SeenImage, SeenPart, SeenText
-from gateway.serving.console.json_tree import tree_of
+from gateway.serving.console.json_tree import Node, tree_of
 from gateway.serving.console.media import PDF, MediaShelf, Medium, is_drawn_as_it_is
+from gateway.serving.console.read_form import parse_json
 
 HEAD = 6_000
 TAIL = 1_500
@@ -57,7 +58,7 @@ def envelope_parts(envelope: Envelope, shelf: MediaShelf) -> list[Part]:
 def _block_part(block: Block, shelf: MediaShelf) -> Part:
     match block:
         case TextBlock():
-            return text_part(block.text)
+            return {**text_part(block.text), "tree": _tree_of_text(block.text)}
         case ImageBlock():
             return _found_part("image", block.found, block.mime_type, shelf)
         case AudioBlock():
@@ -78,6 +79,16 @@ def _block_part(block: Block, shelf: MediaShelf) -> Part:
             }
         case UnknownBlock():
             return {**json_part(block.value), "note": "a block of unknown kind"}
+
+
+def _tree_of_text(text: str) -> Node | None:
+    """Return the tree of a text that is a JSON object or list; None for any other text, and for a very long one."""
+    if len(text) > _WHOLE or not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        return tree_of(parse_json(text))
+    except ValueError:
+        return None
 
 
 def _kind(found: Found | None, declared: str | None) -> str:

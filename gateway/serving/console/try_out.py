@@ -185,7 +185,8 @@ def _parts(console: Console, result: WireObject) -> list[Part]:
     return envelope_parts(lift_within(result, console.gateway.settings.limits.blocks), console.shelf)
 
 
-def _question(console: Console, question: Question) -> dict[str, Any]:
+def _question(console: Console, question: Question, given: Any = ABSENT) -> dict[str, Any]:
+    """Return what is asked; its form has the values that are `given` already."""
     params = question.params
     shown: dict[str, Any] = {"number": question.number, "message": str(params.get("message") or "")}
     if question.method == SAMPLING:
@@ -200,7 +201,7 @@ def _question(console: Console, question: Question) -> dict[str, Any]:
     if params.get("mode") == "url":
         url = str(params.get("url") or "")
         return {**shown, "kind": "url", "url": url, "is_link": url.startswith(("https://", "http://"))}
-    return {**shown, "kind": "form", "form": form_of(params.get("requestedSchema"))}
+    return {**shown, "kind": "form", "form": form_of(params.get("requestedSchema"), given)}
 
 
 async def _run(console: Console, request: Request) -> Mapping[str, Any]:
@@ -236,7 +237,8 @@ async def _answer(console: Console, request: Request) -> Mapping[str, Any]:
         schema = as_object(question.params.get("requestedSchema"))
         mistakes = read.mistakes or _misfits(console, "the question", schema, read)
         if mistakes:
-            return {**_refused(mistakes, can_force=False), "run": show_try(console, one)}
+            again = {**show_try(console, one), "question": _question(console, question, read.value)}
+            return {**_refused(mistakes, can_force=False), "run": again}
         question.give({"action": action, "content": read.value})
     else:
         question.give({"action": action})

@@ -43,6 +43,8 @@ async function look(name) {
   for (const [width, colorScheme] of [[1280, "light"], [400, "dark"]]) {
     await page.setViewportSize({ width, height: 900 });
     await page.emulateMedia({ colorScheme });
+    await page.evaluate(() => scrollTo(0, 0));
+    await page.waitForTimeout(300); // frames are drawn by a process of their own
     const tooWide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
     if (tooWide > 0) seen.faults.push(`${name} is too wide by ${tooWide} px`);
     const run = `${axeSource}; axe.run(document, { resultTypes: ["violations"], iframes: false })`;
@@ -88,6 +90,7 @@ try {
   await page.locator("[data-questions]").getByRole("button", { name: "Accept" }).click();
   await page.getByText("The answer does not fit").waitFor();
   await look("page-asks");
+  seen.kept = await name.inputValue();
   await name.fill("Ada");
   await page.locator("[data-questions]").getByRole("button", { name: "Accept" }).click();
   await older.locator("pre", { hasText: "response" }).waitFor();

@@ -59,6 +59,7 @@ async function change(page, button) {
 }
 
 async function doThings(page) {
+  await page.emulateMedia({ colorScheme: "light" });
   watch(page, "act-add");
   await page.goto(`${origin}/console/servers`);
   await page.fill("[name=name]", "added");
