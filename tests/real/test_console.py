@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from tests.serving.console.browser import with_hosts_of
 from tests.telemetry.conftest import Serving
 
 ROOT = Path(__file__).parents[2]
@@ -181,3 +182,28 @@ def walk(task: dict[str, Any], call: Callable[[], Any]) -> dict[str, list[str]]:
                 call()
         assert process.wait(PATIENCE) == 0, process.stderr.read()
     return json.loads(said)
+
+
+def test_a_first_run_in_a_browser_ends_on_what_hosts_see(chromium: str, node_modules: Path, tmp_path: Path) -> None:
+    server = {"command": sys.executable, "args": [str(SERVERS / "media_stdio.py")]}
+    with_hosts_of(tmp_path, {"pictures": server})
+    config = tmp_path / "gateway.toml"
+    config.write_text("# nothing yet\n")
+    gateway = Serving(config, "--console")
+    try:
+        folder = Path(os.environ.get("CONSOLE_SCREENSHOTS") or tmp_path / "screenshots")
+        folder.mkdir(exist_ok=True, parents=True)
+        entrance = gateway.line_with("console at ").removeprefix("console at ")
+        task = {"executablePath": chromium, "entrance": entrance, "folder": str(folder), "tool": "pictures__picture"}
+        command = ["node", str(ROOT / "tests" / "real" / "console" / "first_run.mjs"), json.dumps(task)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    finally:
+        gateway.process.kill()
+        gateway.process.wait()
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout)
+    assert seen["faults"] == []
+    assert [name.strip() for name in seen["offered"]] == ["pictures"]
+    assert {"Claude Code", "Codex"} & {name.partition(" (")[0] for name in seen["hosts"]}, seen["hosts"]
+    assert len(seen["hosts"]) == 3
+    assert config.read_text().startswith("# nothing yet\n")
