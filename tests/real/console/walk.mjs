@@ -134,6 +134,7 @@ async function doThings(page) {
   await page.locator("#effect .diff .added", { hasText: "320" }).waitFor();
   await page.locator("#effect [data-slide] figcaption", { hasText: "→ image/png, 320 ×" }).first().waitFor({ timeout: 60_000 });
   await page.locator("#effect [data-slide] input").first().fill("20");
+  await page.evaluate(() => scrollTo(0, 0));
   await page.screenshot({ path: `${folder}/edited-1280-light.png`, fullPage: true });
   await page.getByRole("button", { name: "Save" }).click();
   await page.locator("#saved .chip", { hasText: "saved" }).waitFor();
