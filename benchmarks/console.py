@@ -46,6 +46,8 @@ PAGES = {
     "a call": f"/calls/{CALLS}",
     "Try, first page of the tools": "/try",
     "a tool’s form": "/try/tools/up__tool1",
+    "Hosts, with all profiles": "/hosts",
+    "editing a profile": "/edit/claude-code",
     "Servers": "/servers",
     "a server and its tools": "/servers/up",
 }

@@ -22,7 +22,7 @@ _LARGEST = 256 * 1024
 _ENDING = ".toml"
 
 _MEASURED = "# Written by `mcp-gateway calibrate`. Delete this file to forget what was measured."
-_EDITED = "# Written by the console of mcp-gateway. Delete this file to return to the profile that it extends."
+_EDITED = "# Edited with mcp-gateway. Delete this file to return to the profile that it extends."
 
 
 def load_local(environ: Mapping[str, str]) -> dict[str, ProfileSource]:

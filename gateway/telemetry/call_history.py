@@ -47,6 +47,13 @@ class PastCall:
         return self.record.kept_result if self.read is None else self.read()[1]
 
     @property
+    def has_result(self) -> bool:
+        """Whether there is a result that is still kept, which is not read for it."""
+        if not self.is_whole:
+            return False
+        return self.record.kept_result is not None if self.read is None else self.record.bytes_raw > 0
+
+    @property
     def size(self) -> int:
         """The memory of what is kept, in bytes; roughly."""
         return self.record.kept_bytes if self.is_whole else 0

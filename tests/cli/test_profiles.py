@@ -193,3 +193,48 @@ def test_a_misspelled_profile_is_answered_with_the_nearest(command, tmp_path):
     assert command("profiles", "--config", config, "my-own").out.startswith("my-own: ")
     assert command("profiles", "--config", config, "my-won").code == 2
     assert command("profiles", "--config", config, "--json").json()
+
+
+def test_values_of_ones_own_profile_are_set_in_the_configuration(command, tmp_path):
+    path = tmp_path / "gateway.toml"
+    before = '# mine\n[profiles.mine]\nextends = "codex"\nsets = { "image.max_edge" = 1024 } # pixels\n'
+    path.write_text(before)
+    arguments = ("profiles", "set", "mine", "image.max_edge=512", "--config", path)
+    shown = command(*arguments, "--dry-run").out
+    assert '+sets = { "image.max_edge" = 512 } # pixels' in shown.splitlines()
+    assert path.read_text() == before
+    assert "mine changed" in command(*arguments).out
+    assert path.read_text() == before.replace("1024", "512")
+    assert "nothing is changed" in command(*arguments).out
+    assert "image.max_edge = 512" in command("profiles", "show", "mine", "--config", path).out
+    back = command("profiles", "set", "mine", "image.max_edge=", "--config", path)
+    assert back.code == 0, back
+    assert "max_edge" not in path.read_text()
+
+
+def test_of_a_built_in_profile_one_of_ones_own_is_made(command, tmp_path, monkeypatch):
+    monkeypatch.setenv("MCP_GATEWAY_PROFILES", str(tmp_path / "profiles"))
+    command("profiles", "set", "claude-code", "image.max_edge=512", "rescue=false", "--as", "small")
+    assert {path.name for path in (tmp_path / "profiles").iterdir()} == {"small.toml"}
+    shown = command("profiles", "show", "small", "--json").json()
+    assert (shown["image"]["max_edge"], shown["rescue"]) == (512, False)
+    command("profiles", "set", "small", "image.max_edge=100")
+    assert command("profiles", "show", "small", "--json").json()["image"]["max_edge"] == 100
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (["image.maxedge=3"], "image.max_edge"),
+        (["image.max_edge"], "PATH=VALUE"),
+        (["image.max_edge=wide"], "image.max_edge"),
+        (["rescue=false", "--as", "../x"], "cannot be the name"),
+        (["rescue=false", "--as", "codex"], "already"),
+    ],
+)
+def test_values_that_do_not_fit_are_refused(command, tmp_path, monkeypatch, values, words):
+    monkeypatch.setenv("MCP_GATEWAY_PROFILES", str(tmp_path / "profiles"))
+    ended = command("profiles", "set", "claude-code", *values)
+    assert ended.code != 0
+    assert words in ended.err
+    assert not (tmp_path / "profiles").exists()

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from tests.serving.console.browser import with_hosts_of
 from tests.telemetry.conftest import Serving
 
 ROOT = Path(__file__).parents[2]
@@ -72,6 +73,9 @@ def console(tmp_path: Path) -> Any:
         f"[upstreams.odd]\ncommand = {python}\n"
         f"args = [{json.dumps(str(SERVERS / 'scripted_stdio.py'))}, {json.dumps(str(script(tmp_path)))}]\n"
         f"[upstreams.trial]\ncommand = {python}\nargs = [{json.dumps(str(SERVERS / 'trial_stdio.py'))}]\n"
+        "# A profile of one's own.\n[profiles.mine]\nextends = 'claude-code' # as measured\n"
+        "sets = { 'image.max_edge' = 1600 } # pixels\n"
+        "[[policy.rules]]\nname = 'look-first'\neffect = 'approve'\ntools = ['trial__shapes']\n"
         "[upstreams.gone]\nurl = 'http://127.0.0.1:9/mcp'\n"
     )
     gateway = Serving(config, "--console")
@@ -89,7 +93,13 @@ CALLS = (
 )
 
 
-ACTS = {f"act-{name}" for name in ("add", "restart", "tools", "disable", "answer", "again", "file", "remove")}
+ACTS = {
+    f"act-{name}"
+    for name in (
+        *("add", "restart", "tools", "disable", "answer", "again", "file", "cancel", "compare", "approve", "edit"),
+        *("calibrate", "take-away", "remove"),
+    )
+}
 
 
 def dropped(folder: Path) -> Path:
@@ -105,6 +115,8 @@ def test_every_screen_in_a_browser(console: Serving, chromium: str, node_modules
     numbers = {tool: number for number, (tool, _) in enumerate(CALLS, start=2)}
     for tool, arguments in CALLS:
         console.call(tool, arguments)
+    for words in ("yes, please", "rather not"):
+        assert "approval" in json.dumps(console.call("trial__shapes", {"text": words}))
     entrance = console.line_with("console at ").removeprefix("console at ")
     folder = Path(os.environ.get("CONSOLE_SCREENSHOTS") or tmp_path / "screenshots")
     folder.mkdir(exist_ok=True, parents=True)
@@ -138,12 +150,23 @@ def test_every_screen_in_a_browser(console: Serving, chromium: str, node_modules
         "folder": str(folder),
         "screens": screens,
         "live": "/console/calls",
-        "acts": {"command": f"{sys.executable} {SERVERS / 'media_stdio.py'}", "file": str(dropped(tmp_path))},
+        "acts": {
+            "command": f"{sys.executable} {SERVERS / 'media_stdio.py'}",
+            "file": str(dropped(tmp_path)),
+            "pictures": f"/console/calls/{numbers['charts__compare']}",
+            "shownOn": str(numbers["charts__compare"]),
+        },
     }
     found = walk(task, lambda: console.call("odd__table"))
     assert len(found) == 4 * len(screens) + len(ACTS) + 1
     assert {name for name in found if name.startswith("act-")} == ACTS
     assert {name: faults for name, faults in found.items() if faults} == {}
+    # What was clicked is so: the approved call is made, and the file has the value, its comments, and nothing else new.
+    assert "look-first" not in json.dumps(console.call("trial__shapes", {"text": "yes, please"}))
+    written = (tmp_path / "gateway.toml").read_text()
+    assert 'sets = { "image.max_edge" = 320 } # pixels' in written.replace("'", '"')
+    assert "# A profile of one's own.\n[profiles.mine]\nextends = 'claude-code' # as measured\n" in written
+    assert "upstreams.added" not in written
 
 
 def walk(task: dict[str, Any], call: Callable[[], Any]) -> dict[str, list[str]]:
@@ -159,3 +182,28 @@ def walk(task: dict[str, Any], call: Callable[[], Any]) -> dict[str, list[str]]:
                 call()
         assert process.wait(PATIENCE) == 0, process.stderr.read()
     return json.loads(said)
+
+
+def test_a_first_run_in_a_browser_ends_on_what_hosts_see(chromium: str, node_modules: Path, tmp_path: Path) -> None:
+    server = {"command": sys.executable, "args": [str(SERVERS / "media_stdio.py")]}
+    with_hosts_of(tmp_path, {"pictures": server})
+    config = tmp_path / "gateway.toml"
+    config.write_text("# nothing yet\n")
+    gateway = Serving(config, "--console")
+    try:
+        folder = Path(os.environ.get("CONSOLE_SCREENSHOTS") or tmp_path / "screenshots")
+        folder.mkdir(exist_ok=True, parents=True)
+        entrance = gateway.line_with("console at ").removeprefix("console at ")
+        task = {"executablePath": chromium, "entrance": entrance, "folder": str(folder), "tool": "pictures__picture"}
+        command = ["node", str(ROOT / "tests" / "real" / "console" / "first_run.mjs"), json.dumps(task)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    finally:
+        gateway.process.kill()
+        gateway.process.wait()
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout)
+    assert seen["faults"] == []
+    assert [name.strip() for name in seen["offered"]] == ["pictures"]
+    assert {"Claude Code", "Codex"} & {name.partition(" (")[0] for name in seen["hosts"]}, seen["hosts"]
+    assert len(seen["hosts"]) == 3
+    assert config.read_text().startswith("# nothing yet\n")

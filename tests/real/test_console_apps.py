@@ -151,6 +151,7 @@ def test_pages_of_apps_in_a_browser(chromium: str, node_modules: Path, tmp_path:
             f"[upstreams.clock]\ncommand = {clock}\nargs = ['--stdio']\n"
             f"[upstreams.daylight]\ncommand = {python}\nargs = ['-m', 'examples.daylight']\n"
             f"cwd = {json.dumps(str(ROOT))}\n"
+            f"[upstreams.trial]\ncommand = {python}\nargs = [{json.dumps(str(SERVERS / 'trial_stdio.py'))}]\n"
             f"[upstreams.evil]\ncommand = {python}\nargs = {arguments}\n"
         )
         gateway = Serving(config, "--console")
@@ -169,6 +170,13 @@ def test_pages_of_apps_in_a_browser(chromium: str, node_modules: Path, tmp_path:
     assert seen["daylight"].startswith("February: 1. ")
     assert 150 < seen["height"] < 700  # as tall as it says
     assert seen["tried"] == "Hours of daylight at 52.5°"
+    assert (
+        json.loads(seen["older"])["response"]["content"][0]["text"]
+        == '{"action": "accept", "content": {"name": "Ada"}}'
+    )
+    assert seen["kept"] == "A"  # what did not fit stays to be corrected
+    assert seen["olderHeight"] == 321
+    assert any("it is offline" in line for line in seen["olderTold"])
     assert seen["stayed"]
     assert seen["tabs"] == 1
     got = seen["hostile"]
@@ -198,7 +206,9 @@ def test_pages_of_apps_in_a_browser(chromium: str, node_modules: Path, tmp_path:
 def walked(gateway: Serving, chromium: str, node_modules: Path, folder: Path, origin: str) -> dict[str, Any]:
     """What a browser saw that walked through the pages."""
     numbers = {}
-    for number, tool in enumerate(("clock__get-time", "daylight__daylight", "evil__hostile", "evil__flood"), start=1):
+    for number, tool in enumerate(
+        ("clock__get-time", "daylight__daylight", "evil__hostile", "evil__flood", "trial__page"), start=1
+    ):
         assert "result" in gateway.call(tool, {})
         numbers[tool.partition("__")[2]] = f"/console/calls/{number}"
     shots = Path(os.environ.get("CONSOLE_SCREENSHOTS") or folder / "screenshots")

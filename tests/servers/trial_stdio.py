@@ -80,6 +80,7 @@ TOOLS = [
     },
     {"name": "hostile", "description": "<script>alert(0)</script>\u001b[2J", "inputSchema": HOSTILE},
     {"name": "slow", "description": "Never ends by itself.", "inputSchema": {"type": "object"}},
+    {"name": "page", "description": "Shows a page that asks for a name.", "inputSchema": {"type": "object"}},
     {"name": "ask", "description": "Asks for a name.", "inputSchema": {"type": "object"}},
     {"name": "visit", "description": "Asks to open a page.", "inputSchema": {"type": "object"}},
     {"name": "sample", "description": "Asks a model.", "inputSchema": {"type": "object"}},
@@ -106,6 +107,21 @@ PERSON = {
     },
     "required": ["name"],
 }
+PAGE = """<!doctype html><title>Ask</title><p>A page of mcp-ui.</p><button>Ask for a name</button><pre></pre><script>
+const tell = (message) => parent.postMessage(message, "*");
+addEventListener("message", ({ data }) => {
+  if (data.type === "ui-message-response" && data.messageId === "one") {
+    document.querySelector("pre").textContent = JSON.stringify(data.payload);
+  }
+});
+document.querySelector("button").onclick = () => {
+  tell({ type: "tool", messageId: "one", payload: { toolName: "ask", params: {} } });
+};
+tell({ type: "ui-size-change", payload: { height: 321 } });
+tell({ type: "constructor", payload: {} });
+tell(undefined);
+fetch("https://example.org/").catch(() => tell({ type: "notify", payload: { message: "it is offline" } }));
+</script>"""
 LOG = open(sys.argv[1], "a", encoding="utf-8") if len(sys.argv) > 1 else None  # noqa: SIM115
 asked = 0
 
@@ -171,6 +187,9 @@ def call(number, params):
             answer = question(
                 "sampling/createMessage", {"messages": [said], "maxTokens": 50, "systemPrompt": "Be brief."}
             )
+        case "page":
+            page = {"uri": "ui://trial/ask", "mimeType": "text/html", "text": PAGE}
+            return {"content": [{"type": "resource", "resource": page}]}
         case "fail":
             return {"content": [{"type": "text", "text": "it broke"}], "isError": True}
         case _:

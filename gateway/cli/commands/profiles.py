@@ -148,6 +148,30 @@ def show(
     return DONE
 
 
+@app.command("set")
+def set_values(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the profile.", autocompletion=profile_names)],
+    values: Annotated[
+        list[str], typer.Argument(metavar="PATH=VALUE...", help="Values. An empty one is that of the parent.")
+    ],
+    new_name: Annotated[
+        str, typer.Option("--as", metavar="NAME", help="Name of the profile to make. Default: my-NAME.")
+    ] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the change of the file, and write nothing.")] = False,
+    config: ConfigFile = None,
+) -> int:
+    """Change values of your own profile, or make one of any other.
+
+    A profile of the configuration is changed there; its comments and order stay. Of a built-in profile, one of your
+    own is made, which is used for the same clients.
+
+    Example: mcp-gateway profiles set claude-code image.max_edge=1024
+    """
+    from gateway.cli.edit_profile import edit_and_say
+
+    return edit_and_say(name, values, new_name, config, dry_run=dry_run)
+
+
 def _namesakes(profile: Profile, profiles: Mapping[str, Profile]) -> Iterator[tuple[str, str]]:
     """Yield pairs of profiles, one of them this one: a client with the first one's name gets the second."""
     for name in profiles:

@@ -36,7 +36,7 @@ def with_upstream(text: str, name: str, upstream: Mapping[str, Any]) -> str:
     def edit(document: "TOMLDocument") -> None:
         _table_at(document, _TABLE)[name] = inline(upstream)
 
-    return _edited(text, edit)
+    return edited(text, edit)
 
 
 def changed(text: str, name: str, values: Mapping[str, Any], *, without: Sequence[str] = ()) -> str:
@@ -58,7 +58,7 @@ def changed(text: str, name: str, values: Mapping[str, Any], *, without: Sequenc
         for key, value in values.items():
             table[key] = inline(value)
 
-    return _edited(text, edit) if own is None else _edited_at(text, own, edit)
+    return edited(text, edit) if own is None else _edited_at(text, own, edit)
 
 
 def with_tools(text: str, name: str, values: Mapping[str, Any]) -> str:
@@ -74,7 +74,7 @@ def with_tools(text: str, name: str, values: Mapping[str, Any]) -> str:
     if tools is not None:
         return _edited_at(text, tools, lambda document: _table_at(document, *path).update(_inline_each(values)))
     if own is None:
-        return _edited(text, lambda document: _with_values(_table_at(document, _TABLE, name), values))
+        return edited(text, lambda document: _with_values(_table_at(document, _TABLE, name), values))
     if "tools" in _names_in(text[own.start : own.end], path[:2]):
         return _edited_at(text, own, lambda document: _with_values(_table_at(document, *path[:2]), values))
     added = table_text(path, values)
@@ -110,7 +110,7 @@ def without_upstream(text: str, name: str) -> str:
     path = (_TABLE, name)
     own = next((one for one in toml_tables.tables(text) if one.path[:2] == path), None)
     if own is None:
-        return _edited(text, lambda document: _table_at(document, _TABLE).pop(name))
+        return edited(text, lambda document: _table_at(document, _TABLE).pop(name))
     before = _COMMENT_ABOVE.sub("", text[: own.start])
     return toml_tables.without_tables(before + text[own.start :], toml_tables.begins_with(path))
 
@@ -135,10 +135,11 @@ def _table_at(document: "TOMLDocument", *path: str) -> Any:
 
 
 def _edited_at(text: str, table: toml_tables.Table, edit: "Callable[[TOMLDocument], object]") -> str:
-    return text[: table.start] + _edited(text[table.start : table.end], edit) + text[table.end :]
+    return text[: table.start] + edited(text[table.start : table.end], edit) + text[table.end :]
 
 
-def _edited(text: str, edit: "Callable[[TOMLDocument], object]") -> str:
+def edited(text: str, edit: "Callable[[TOMLDocument], object]") -> str:
+    """Return the text as `edit` changes it. Raises NotEditable if tomlkit cannot."""
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 

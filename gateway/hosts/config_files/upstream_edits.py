@@ -39,7 +39,7 @@ _JSON_WAY_IN = frozenset(
 _TABLE = "upstreams"
 _TOKENS = _Entries(("access", "tokens"), "token", "mcp-gateway token")
 _PEOPLE = _Entries(("access", "people"), "person", "mcp-gateway person")
-_BY_HAND = "edit it by hand: the gateway changes no file that it cannot change exactly"
+BY_HAND = "edit it by hand: the gateway changes no file that it cannot change exactly"
 
 
 @dataclass(frozen=True)
@@ -245,7 +245,7 @@ class ConfigurationText:
         changed = ConfigurationText(text, self.file)
         wanted = {**(self._document.table(self._table) or {}), key: dict(server)}
         if changed._document.table(self._table) != wanted:
-            raise ConfigError("is written in a way that cannot be edited safely", where=str(self.file), remedy=_BY_HAND)
+            raise ConfigError("is written in a way that cannot be edited safely", where=str(self.file), remedy=BY_HAND)
         return changed
 
     def _toml(self, edit: Callable[[str], str], changes: Mapping[str, Any]) -> "ConfigurationText":
@@ -264,15 +264,15 @@ class ConfigurationText:
 
     def _checked(self, edit: Callable[[str], str], wanted: Mapping[str, Any]) -> "ConfigurationText":
         try:
-            changed = ConfigurationText(_as_lines(self.text, edit), self.file)
+            changed = ConfigurationText(as_lines(self.text, edit), self.file)
             if pruned(changed._document.data) == pruned(wanted):
                 return changed
         except (toml_upstreams.NotEditable, ConfigError):
             pass
-        raise ConfigError("is written in a way that cannot be edited safely", where=str(self.file), remedy=_BY_HAND)
+        raise ConfigError("is written in a way that cannot be edited safely", where=str(self.file), remedy=BY_HAND)
 
 
-def _as_lines(text: str, edit: Callable[[str], str]) -> str:
+def as_lines(text: str, edit: Callable[[str], str]) -> str:
     """Edit the text with plain line feeds, and restore its own line ends and byte order mark."""
     mark, plain = text[: text.startswith("\ufeff")], text.removeprefix("\ufeff")
     if "\r\n" not in plain or "\n" in plain.replace("\r\n", ""):

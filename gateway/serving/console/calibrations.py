@@ -9,7 +9,7 @@ from starlette.requests import Request
 from gateway.core.profiles.calibrate_profile import REPORT_TOOL, SHOW_TOOL
 from gateway.routing.calibration.wording import WHY_NOT_USED
 from gateway.serving.console.console import Console
-from gateway.serving.console.form_fields import read_fields
+from gateway.serving.console.submitted import submitted
 from gateway.serving.console.views import View
 
 MINUTES = 30
@@ -37,7 +37,7 @@ async def _progress(console: Console, _: Request) -> Mapping[str, Any]:
 
 async def _begin(console: Console, request: Request) -> Mapping[str, Any]:
     """Offer the tools of the calibration for half an hour: to `host`, a profile or a client's name, or to any."""
-    host = (await read_fields(request)).get("host", "").strip()[:_LONGEST]
+    host = (await submitted(request)).line("host")[:_LONGEST]
     console.gateway.calibration.open(time.time() + 60 * MINUTES, host or None)
     return await show_calibration(console)
 

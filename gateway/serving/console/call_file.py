@@ -88,6 +88,8 @@ class CallFile:
             ConfigError: it cannot be opened, is damaged or no file of calls, comes from a newer version, or is in use.
         """
         self._bounds = bounds
+        self._one_reader = threading.Lock()
+        self._last: tuple[int, Body] | None = None
         with ExitStack() as opened:
             try:
                 self._writing, self._reading = _opened(path, opened)
@@ -97,7 +99,6 @@ class CallFile:
             except (sqlite3.Error, OSError) as error:
                 remedy = "move the file away, or name another: the calls in it are then no longer shown"
                 raise ConfigError(f"{path} cannot be used: {error}", where="console.calls", remedy=remedy) from error
-        self._one_reader = threading.Lock()
 
     def close(self) -> None:
         """Close the file."""
@@ -130,8 +131,20 @@ class CallFile:
             yield call
 
     def read(self, number: int) -> Body:
-        """Return the arguments and the result of a call; None for each if they are no longer there, or damaged."""
-        with self._one_reader, suppress(sqlite3.Error, ValueError):
+        """Return the arguments and the result of a call; None for each if they are no longer there, or damaged.
+
+        Blocks, unless it was the last one that was read: a page asks for the same call several times.
+        """
+        last = self._last
+        if last is not None and last[0] == number:
+            return last[1]
+        with self._one_reader:
+            body = self._body(number)
+            self._last = number, body
+        return body
+
+    def _body(self, number: int) -> Body:
+        with suppress(sqlite3.Error, ValueError):
             found = self._reading.execute("SELECT body FROM bodies WHERE number = ?", (number,)).fetchone()
             body = as_object(None if found is None else json.loads(found[0]))
             result = body.get("result")
@@ -180,6 +193,8 @@ class CallFile:
         return Removed(emptied, old)
 
     def _empty(self, number: int) -> None:
+        if self._last is not None and self._last[0] == number:
+            self._last = None
         found = self._writing.execute("DELETE FROM bodies WHERE number = ? RETURNING size", (number,)).fetchone()
         self._bytes -= found[0] if found else 0
 

@@ -5,11 +5,13 @@ from dataclasses import asdict
 from itertools import islice
 from typing import Any, NamedTuple
 
+from anyio import to_thread
 from starlette.requests import Request
 
 from gateway.config.moments import moment_text
 from gateway.content.shaping.shaper import lift_within
 from gateway.core import apps
+from gateway.core.model.json_values import as_list, as_object, as_text
 from gateway.errors import InvalidRequest
 from gateway.hosts.simulators.hosts import SIMULATORS
 from gateway.serving.console.call_arguments import given_arguments, secrets_of, tool_of
@@ -23,6 +25,7 @@ from gateway.telemetry.call_history import CallHistory, PastCall
 
 PAGE = 100
 _LONGEST = 500
+_EMBEDDED = 8
 _AS_IT_CAME = (apps.AS_IT_CAME.kind, apps.AS_IT_CAME.text)
 
 
@@ -106,8 +109,8 @@ def show_call(console: Console, call: PastCall) -> dict[str, Any]:
     """Return a call with its arguments, secrets masked, the parts of its own result, the notes, and hosts to compare.
 
     `parts` and `arguments` are null if they are not kept, or not yet there. `page` is the URI of the page (MCP Apps)
-    that its tool shows the result with, or null. `again` is the name of its tool for Try, as a part of an address, or
-    null. `test` is a test in Python that makes the same call; it is null if
+    that its tool shows the result with, or null; `embedded` has the pages in the result. `again` is the name of its
+    tool for Try, as a part of an address, or null. `test` is a test in Python that makes the same call; it is null if
     that is not possible any more.
     """
     result = call.result
@@ -129,6 +132,9 @@ def show_call(console: Console, call: PastCall) -> dict[str, Any]:
         "compared": chosen,
         "again": _again(console, call),
         "page": page_uri(console, call),
+        "embedded": [
+            {"block": place, "uri": as_text(page.get("uri"))} for place, page in embedded_pages(result).items()
+        ],
         "test": _test(console, call, chosen, given, arguments["characters"] if arguments else 0),
     }
 
@@ -164,6 +170,18 @@ def page_uri(console: Console, call: PastCall) -> str | None:
     return next((uri for uri in found if uri.startswith(apps.SCHEME)), None)
 
 
+def embedded_pages(result: Mapping[str, Any] | None) -> dict[int, Mapping[str, Any]]:
+    """Return the pages of HTML that a result has embedded (mcp-ui), at most 8, by the place of their blocks."""
+    resources = (as_object(as_object(block).get("resource")) for block in as_list(as_object(result).get("content")))
+    found = ((place, one) for place, one in enumerate(resources) if _is_html_page(one))
+    return dict(islice(found, _EMBEDDED))
+
+
+def _is_html_page(resource: Mapping[str, Any]) -> bool:
+    uri, media_type = (as_text(resource.get(key)) or "" for key in ("uri", "mimeType"))
+    return apps.is_embedded_page(uri, media_type) and media_type.partition(";")[0].strip().lower() == "text/html"
+
+
 def _test(console: Console, call: PastCall, compared_hosts: list[str], given: Any, size: int) -> str | None:
     settings = console.gateway.settings
     upstream = settings.upstreams.get(call.record.upstream)
@@ -187,11 +205,22 @@ async def _calls(console: Console, request: Request) -> Mapping[str, Any]:
 
 
 async def _call(console: Console, request: Request) -> Mapping[str, Any]:
-    return show_call(console, console.call(request.path_params["number"]))
+    call = await console.call(request.path_params["number"])
+    # In a thread: a large result takes most of a second, in which hosts would wait.
+    return await to_thread.run_sync(show_call, console, call)
+
+
+async def kept_call(console: Console, request: Request) -> PastCall | None:
+    """Return the call that a request names, if its result is kept."""
+    try:
+        call = await console.call(request.path_params["number"])
+    except InvalidRequest:
+        return None
+    return None if call.result is None else call
 
 
 async def _seen(console: Console, request: Request) -> Mapping[str, Any]:
-    call = console.call(request.path_params["number"])
+    call = await console.call(request.path_params["number"])
     return await console.views.view(viewed_call(console, call), request.path_params["host"], console.gateway.settings)
 
 

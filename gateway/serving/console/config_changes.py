@@ -15,27 +15,24 @@ from anyio import to_thread
 from starlette.requests import Request
 
 from gateway.config.logins import with_time_to_log_in
-from gateway.config.mask_toml import masked_configuration
-from gateway.config.secrets import all_secrets
 from gateway.core.model.json_values import is_list
 from gateway.core.tools.catalogue.choose_tools import ToolChoice
 from gateway.errors import ConfigError, GatewayError, InvalidRequest
 from gateway.hosts.config_files.configuration_file import ConfigurationFile
-from gateway.hosts.config_files.register_gateway import unified
 from gateway.hosts.config_files.starter_config import check_upstream, from_line
 from gateway.hosts.config_files.upstream_edits import ConfigurationText
 from gateway.serving.console.console import Console
-from gateway.serving.console.form_values import FormValues, form_values
 from gateway.serving.console.found_servers import with_found_servers
+from gateway.serving.console.shown_difference import shown_difference
+from gateway.serving.console.submitted import Submitted, submitted
 from gateway.serving.console.views import View
 
 logger = logging.getLogger(__name__)
 
-_MOST_LINES = 2_000
 _NO_FILE = "this gateway was started without a configuration file, so there is none to change"
 _BEGIN_ONE = "`mcp-gateway init` or `mcp-gateway import` writes one; then start the gateway with --config"
 
-Change = Callable[[ConfigurationText, FormValues], ConfigurationText]
+Change = Callable[[ConfigurationText, Submitted], ConfigurationText]
 
 
 class ProposedChange(NamedTuple):
@@ -62,14 +59,14 @@ def configuration_file(console: Console) -> ConfigurationFile:
     return ConfigurationFile.read(console.operation.config)
 
 
-def propose(console: Console, form: FormValues) -> ProposedChange:
+def propose(console: Console, form: Submitted) -> ProposedChange:
     """Return the change that a form asks for, blocking.
 
     Raises:
         ConfigError: the file cannot be changed like this.
         InvalidRequest: the form asks for nothing that can be done.
     """
-    change = _CHANGES.get(form.text("change"))
+    change = _CHANGES.get(form.line("change"))
     if change is None:
         raise InvalidRequest("this is not a change", remedy=f"`change` is one of {', '.join(_CHANGES)}")
     file = configuration_file(console)
@@ -77,21 +74,21 @@ def propose(console: Console, form: FormValues) -> ProposedChange:
     return ProposedChange(file, before, change(before, form))
 
 
-def _enable(text: ConfigurationText, form: FormValues) -> ConfigurationText:
-    return text.with_enabled(form.text("name"), enabled=True)
+def _enable(text: ConfigurationText, form: Submitted) -> ConfigurationText:
+    return text.with_enabled(form.line("name"), enabled=True)
 
 
-def _disable(text: ConfigurationText, form: FormValues) -> ConfigurationText:
-    return text.with_enabled(form.text("name"), enabled=False)
+def _disable(text: ConfigurationText, form: Submitted) -> ConfigurationText:
+    return text.with_enabled(form.line("name"), enabled=False)
 
 
-def _remove(text: ConfigurationText, form: FormValues) -> ConfigurationText:
-    return text.without_upstream(form.text("name"))
+def _remove(text: ConfigurationText, form: Submitted) -> ConfigurationText:
+    return text.without_upstream(form.line("name"))
 
 
-def _choose_tools(text: ConfigurationText, form: FormValues) -> ConfigurationText:
+def _choose_tools(text: ConfigurationText, form: Submitted) -> ConfigurationText:
     """Offer those of the `listed` tools that are `offered`, and no others of them."""
-    name, offered = form.text("name"), frozenset(form.all("offered"))
+    name, offered = form.line("name"), frozenset(form.all("offered"))
     written: Mapping[str, Any] = text.upstreams().get(name, {}).get("tools", {})
     include, exclude = (written.get(key, usual) for key, usual in (("include", ["*"]), ("exclude", [])))
     if not is_list(include) or not is_list(exclude):
@@ -101,20 +98,20 @@ def _choose_tools(text: ConfigurationText, form: FormValues) -> ConfigurationTex
     return text.with_tools(name, changed.include, changed.exclude)
 
 
-def _add(text: ConfigurationText, form: FormValues) -> ConfigurationText:
-    name, upstream = form.text("name"), added_upstream(form)
+def _add(text: ConfigurationText, form: Submitted) -> ConfigurationText:
+    name, upstream = form.line("name"), added_upstream(form)
     changed = text.with_upstream(name, upstream)
     check_upstream(name, upstream)
     return changed
 
 
-def added_upstream(form: FormValues) -> dict[str, Any]:
+def added_upstream(form: Submitted) -> dict[str, Any]:
     """Return the table of the upstream that a form describes: `server` is its URL or its command line.
 
     Raises:
         ConfigError: it describes none.
     """
-    server, headers, env = form.text("server"), form.lines("headers"), form.lines("env")
+    server, headers, env = form.line("server"), form.lines("headers"), form.lines("env")
     if server.startswith(("http://", "https://")):
         if env:
             raise ConfigError("variables are for a command; a URL takes headers")
@@ -153,19 +150,11 @@ async def _shown(console: Console, request: Request) -> Mapping[str, Any]:
 
     `lines` is empty if it changes nothing.
     """
-    form = await form_values(request)
+    form = await submitted(request)
     proposed = await to_thread.run_sync(propose, console, form)
-    shown = await to_thread.run_sync(_difference, console, proposed)
-    return {"file": str(proposed.file.path), "lines": shown, "mark": proposed.mark, "change": form.text("change")}
-
-
-def _difference(console: Console, proposed: ProposedChange) -> list[dict[str, str]]:
-    """Return the lines of the difference, each with its kind: `added`, `removed`, `place` or `same`."""
-    known = tuple(all_secrets(console.gateway.settings))
-    before, after = (masked_configuration(text.text, known) for text in (proposed.before, proposed.after))
-    lines = unified(before, after, proposed.file.path).splitlines()[2:]
-    kinds = {"+": "added", "-": "removed", "@": "place"}
-    return [{"kind": kinds.get(line[:1], "same"), "text": line} for line in lines[:_MOST_LINES]]
+    texts = (proposed.before.text, proposed.after.text)
+    lines = await to_thread.run_sync(shown_difference, console.gateway.settings, *texts, proposed.file.path)
+    return {"file": str(proposed.file.path), "lines": lines, "mark": proposed.mark, "change": form.line("change")}
 
 
 async def _written(console: Console, request: Request) -> Mapping[str, Any]:
@@ -173,15 +162,15 @@ async def _written(console: Console, request: Request) -> Mapping[str, Any]:
 
     `applied` names what is in force, `restart_needed` what the next start brings, `problem` why nothing is.
     """
-    form = await form_values(request)
+    form = await submitted(request)
     proposed = await to_thread.run_sync(propose, console, form)
-    if form.text("mark") != proposed.mark:
+    if form.line("mark") != proposed.mark:
         raise InvalidRequest(
             "the configuration was changed meanwhile, so nothing was written", remedy="look at the change once more"
         )
     await to_thread.run_sync(partial(proposed.file.write, proposed.after))
-    logger.info("the configuration was changed in the console: %s %s", form.text("change"), form.text("name"))
-    told = {"file": str(proposed.file.path), "change": form.text("change"), "name": form.text("name")}
+    logger.info("the configuration was changed in the console: %s %s", form.line("change"), form.line("name"))
+    told = {"file": str(proposed.file.path), "change": form.line("change"), "name": form.line("name")}
     try:
         difference = await console.operation.reload()
     except GatewayError as error:

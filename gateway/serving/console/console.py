@@ -19,7 +19,7 @@ from gateway.serving.console.keep_calls import CallKeeper
 from gateway.serving.console.media import MediaShelf
 from gateway.serving.console.ports import Operation, Report, ShownGateway
 from gateway.serving.console.sessions import ConsoleSessions
-from gateway.serving.console.tries import Tries, operator
+from gateway.serving.console.tries import Tries, Try, operator
 from gateway.telemetry.call_history import CallHistory, PastCall
 
 _SIMULATIONS = 1
@@ -37,6 +37,8 @@ class Console:
     shelf: MediaShelf
     views: HostViews
     tries: Tries
+    app_tries: Tries
+    """The calls of pages: a page cannot keep the operator from trying anything."""
     checks: ArgumentChecks
     operation: Operation = field(default_factory=Operation)
     pages: DrawnPages = field(default_factory=DrawnPages)
@@ -54,13 +56,26 @@ class Console:
         declares = assumed_to_show(self.gateway.router.profile_of(played))
         return operator(profile, principal, declares_pages=declares)
 
-    def call(self, number: int) -> PastCall:
-        """Return a call of the history. Raises InvalidRequest if it is not kept, or no longer."""
+    def run(self, name: str) -> Try:
+        """Return what is tried, by the operator or by a page. Raises InvalidRequest if it is not kept, or no longer."""
+        try:
+            return self.app_tries.find(name)
+        except InvalidRequest:
+            return self.tries.find(name)
+
+    async def call(self, number: int) -> PastCall:
+        """Return a call of the history; arguments and result of an earlier run are read in a thread first.
+
+        Raises:
+            InvalidRequest: it is not kept, or no longer.
+        """
         call = self.history.find(number)
         if call is None:
             raise InvalidRequest(
                 f"there is no call {number}", remedy="only the newest calls are kept: [console] max_calls"
             )
+        if call.read is not None:
+            await to_thread.run_sync(call.read)
         return call
 
 
@@ -80,8 +95,9 @@ async def open_console(
         telemetry.history = history
     shelf = MediaShelf()
     views = HostViews(gateway.preview(), shelf, anyio.CapacityLimiter(_SIMULATIONS), gateway.settings.limits.blocks)
-    tries = Tries(gateway.router, history, tasks)
-    return Console(gateway, report, ConsoleSessions(), history, shelf, views, tries, ArgumentChecks(), operation)
+    tries, app_tries = (Tries(gateway.router, history, tasks) for _ in range(2))
+    sessions, checks = ConsoleSessions(), ArgumentChecks()
+    return Console(gateway, report, sessions, history, shelf, views, tries, app_tries, checks, operation)
 
 
 async def _keeper(history: CallHistory, path: Path, gateway: ShownGateway, operation: Operation) -> CallKeeper:

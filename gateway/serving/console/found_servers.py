@@ -15,11 +15,11 @@ from gateway.hosts.config_files.keyring_secrets import plain_secrets
 from gateway.hosts.config_files.machine import Machine
 from gateway.hosts.config_files.upstream_edits import ConfigurationText
 from gateway.serving.console.console import Console
-from gateway.serving.console.form_values import FormValues
+from gateway.serving.console.submitted import Submitted
 from gateway.serving.console.views import View
 
 
-def with_found_servers(text: ConfigurationText, form: FormValues) -> ConfigurationText:
+def with_found_servers(text: ConfigurationText, form: Submitted) -> ConfigurationText:
     """Return the configuration with the servers of hosts that a form chooses, by what they are called behind it.
 
     Raises:

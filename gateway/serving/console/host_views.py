@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import anyio
-from anyio import to_process
+from anyio import to_process, to_thread
 
 from gateway.config.builtin_profiles import load_profiles
 from gateway.config.schema import Settings
@@ -135,7 +135,9 @@ class HostViews:
             "tokens": _costs(shaped, profile),
         }
         if name not in SIMULATORS:
-            return self._compared(result, {**about, "direct": None, "through": self._as_sent(shaped)})
+            return await to_thread.run_sync(
+                lambda: self._compared(result, {**about, "direct": None, "through": self._as_sent(shaped)})
+            )
         # As the gateway offers it: a tool loses its output schema along with the structured content, unless for a page.
         offered = tool if profile.structured.send == "always" or has_page else None
         seen = partial(_sides, result, shaped.result, tool, offered, name)
@@ -147,8 +149,12 @@ class HostViews:
             problem = f"this took longer than {_SECONDS:.0f} s, so only what is sent is shown"
             through = {**self._as_sent(shaped), "problems": [problem]}
             return self._compared(result, {**about, "direct": None, "through": through})
-        sides = {"direct": self._as_seen(unchanged), "through": self._as_seen(shown)}
-        return self._compared(result, {**about, **sides})
+
+        def compared() -> dict[str, Any]:
+            sides = {"direct": self._as_seen(unchanged), "through": self._as_seen(shown)}
+            return self._compared(result, {**about, **sides})
+
+        return await to_thread.run_sync(compared)
 
     def _compared(self, result: Mapping[str, Any], view: dict[str, Any]) -> dict[str, Any]:
         """Add the images that were changed on their way through the gateway."""

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import threading
 from collections import OrderedDict
 from typing import NamedTuple
 
@@ -45,25 +46,27 @@ class Medium(NamedTuple):
 
 
 class MediaShelf:
-    """The media of what was looked at last, by their SHA-256, within a number of bytes."""
+    """The media of what was looked at last, by their SHA-256, within a number of bytes. Threads may share it."""
 
     def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
         self._most = most_bytes
         self._media: OrderedDict[str, Medium] = OrderedDict()
         self._bytes = 0
+        self._one_at_a_time = threading.Lock()
 
     def put(self, medium: Medium) -> str:
         """Keep the medium, and return the name that it is found by."""
         name = hashlib.sha256(f"{medium.media_type}\n{medium.data}".encode("utf-8", "surrogatepass")).hexdigest()
-        if name in self._media:
-            self._media.move_to_end(name)
+        with self._one_at_a_time:
+            if name in self._media:
+                self._media.move_to_end(name)
+                return name
+            self._media[name] = medium
+            self._bytes += len(medium.data)
+            while self._bytes > self._most and len(self._media) > 1:
+                _, dropped = self._media.popitem(last=False)
+                self._bytes -= len(dropped.data)
             return name
-        self._media[name] = medium
-        self._bytes += len(medium.data)
-        while self._bytes > self._most and len(self._media) > 1:
-            _, dropped = self._media.popitem(last=False)
-            self._bytes -= len(dropped.data)
-        return name
 
     def find(self, name: str) -> Medium | None:
         """Return the medium, if it is still here."""

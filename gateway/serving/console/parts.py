@@ -14,6 +14,7 @@ A part is a JSON object with a `kind`:
 
 import json
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from gateway.core.model.blocks import (
@@ -27,15 +28,21 @@ from gateway.core.model.blocks import (
     UnknownBlock,
 )
 from gateway.core.model.envelope import Envelope
+from gateway.core.model.json_size import size_of
 from gateway.core.model.media_types import PixelSize
 from gateway.hosts.simulators.base64_runs import base64_runs
 from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument, SeenImage, SeenPart, SeenText
-from gateway.serving.console.json_tree import tree_of
+from gateway.serving.console.json_tree import Node, tree_of
 from gateway.serving.console.media import PDF, MediaShelf, Medium, is_drawn_as_it_is
+from gateway.serving.console.read_form import parse_json
 
 HEAD = 6_000
 TAIL = 1_500
 """Characters of a long text that are shown from its beginning and its end."""
+
+_WHOLE = 200_000
+"""Characters of JSON that are written as a whole."""
+_PIECE = 256 * 1024
 
 Part = Mapping[str, Any]
 
@@ -51,7 +58,7 @@ def envelope_parts(envelope: Envelope, shelf: MediaShelf) -> list[Part]:
 def _block_part(block: Block, shelf: MediaShelf) -> Part:
     match block:
         case TextBlock():
-            return text_part(block.text)
+            return {**text_part(block.text), "tree": _tree_of_text(block.text)}
         case ImageBlock():
             return _found_part("image", block.found, block.mime_type, shelf)
         case AudioBlock():
@@ -72,6 +79,16 @@ def _block_part(block: Block, shelf: MediaShelf) -> Part:
             }
         case UnknownBlock():
             return {**json_part(block.value), "note": "a block of unknown kind"}
+
+
+def _tree_of_text(text: str) -> Node | None:
+    """Return the tree of a text that is a JSON object or list; None for any other text, and for a very long one."""
+    if len(text) > _WHOLE or not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        return tree_of(parse_json(text))
+    except ValueError:
+        return None
 
 
 def _kind(found: Found | None, declared: str | None) -> str:
@@ -137,7 +154,9 @@ def _special(where: str, note: str | None = None) -> dict[str, str]:
 
 def text_part(text: str, form: str = "text") -> dict[str, Any]:
     """Return the part for a text."""
-    leak = sum(len(run) for run in base64_runs(text))
+    # In pieces: hosts' calls have their turn in between, if this runs in a thread.
+    pieces = (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
+    leak = sum(len(run) for piece in pieces for run in base64_runs(piece))
     return {
         "kind": "text",
         "form": form,
@@ -148,9 +167,14 @@ def text_part(text: str, form: str = "text") -> dict[str, Any]:
 
 
 def json_part(value: Any) -> dict[str, Any]:
-    """Return the part for a JSON value."""
-    text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
-    return {"kind": "json", "text": shortened(text), "characters": len(text), "base64": 0, "tree": tree_of(value)}
+    """Return the part for a JSON value. Of a large one, only the beginning is written."""
+    part = {"kind": "json", "base64": 0, "tree": tree_of(value)}
+    written = json.JSONEncoder(indent=2, ensure_ascii=False, default=str).iterencode(value)
+    if (size := size_of(value).total) > _WHOLE:
+        text = "".join(islice(written, HEAD))[:HEAD]
+        return {**part, "text": f"{text}\n… {max(0, size - HEAD):,} more characters …", "characters": size}
+    text = "".join(written)
+    return {**part, "text": shortened(text), "characters": len(text)}
 
 
 def shortened(text: str) -> str:

@@ -63,7 +63,9 @@ def duration(milliseconds: int) -> str:
     """Format a duration: `34 ms`, `1.2 s`, `2.1 min`."""
     if milliseconds < 1_000:
         return f"{milliseconds} ms"
-    return f"{milliseconds / 1_000:.1f} s" if milliseconds < 100_000 else f"{milliseconds / 60_000:.1f} min"
+    if milliseconds < 100_000:
+        return f"{milliseconds / 1_000:.1f} s"
+    return f"{milliseconds / 60_000:.1f} min".replace(".0 ", " ")
 
 
 def bars(counts: Sequence[int], failed: Sequence[int], height: int) -> list[dict[str, int]]:

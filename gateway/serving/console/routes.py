@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from anyio import to_thread
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -18,6 +19,7 @@ from gateway.serving.console.app_pages import app_routes
 from gateway.serving.console.calibrations import VIEWS as CALIBRATION_VIEWS
 from gateway.serving.console.call_events import call_events
 from gateway.serving.console.calls import VIEWS as CALL_VIEWS
+from gateway.serving.console.calls import kept_call
 from gateway.serving.console.config_changes import VIEWS as CHANGE_VIEWS
 from gateway.serving.console.console import Console
 from gateway.serving.console.drawn_pages import PAGES_PATH, page_routes
@@ -87,10 +89,10 @@ async def _with_slash(request: Request) -> Response:
 async def _result(console: Console, request: Request) -> Response:
     """The result of a call as its upstream sent it, to be saved."""
     number = request.path_params["number"]
-    call = console.history.find(number)
-    if call is None or call.result is None:
+    call = await kept_call(console, request)
+    if call is None:
         return as_json({"error": "the result of this call is not kept"}, 404)
-    answer = as_json(call.result)
+    answer = await to_thread.run_sync(as_json, call.result)
     answer.headers["Content-Disposition"] = f'attachment; filename="call-{number}.json"'
     return answer
 

@@ -23,7 +23,7 @@ from gateway.errors import GatewayError, InvalidRequest
 from gateway.routing.call_rules import CallRules
 from gateway.serving.console.config_changes import configuration_file
 from gateway.serving.console.console import Console
-from gateway.serving.console.form_values import form_values
+from gateway.serving.console.submitted import submitted
 from gateway.serving.console.views import View, number_in
 from gateway.telemetry.sanitize import neutral
 from gateway.upstream.connection.states import UpstreamState, what_to_do
@@ -222,19 +222,19 @@ async def _log_in(console: Console, request: Request) -> Mapping[str, Any]:
 
 async def _log_out(console: Console, request: Request) -> Mapping[str, Any]:
     """Revoke and forget the login of a `principal` (default: the operator) to an upstream."""
-    upstream, form = known_upstream(console, request), await form_values(request)
-    principal = form.text("principal") or console.operation.principal
+    upstream, form = known_upstream(console, request), await submitted(request)
+    principal = form.line("principal") or console.operation.principal
     await console.gateway.log_out(upstream.name, principal)
     return {"name": upstream.name, "principal": principal}
 
 
 async def _approve_pins(console: Console, request: Request) -> Mapping[str, Any]:
     """Pin the tools of an upstream as they are now, if that is still what was seen (`mark`)."""
-    upstream, form = known_upstream(console, request), await form_values(request)
+    upstream, form = known_upstream(console, request), await submitted(request)
     changed, problem = await to_thread.run_sync(_changed, console, upstream)
     if problem is not None:
         raise InvalidRequest(problem, remedy=f"mcp-gateway pins approve {upstream.name}")
-    if not changed or form.text("mark") != _mark(changed):
+    if not changed or form.line("mark") != _mark(changed):
         raise InvalidRequest("its tools have changed again, so nothing is approved", remedy="look at them once more")
     await to_thread.run_sync(console.gateway.pins.approve, upstream.name, upstream.settings, changed)
     console.gateway.router.upstream_changed(upstream.name, "tools")

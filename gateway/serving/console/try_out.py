@@ -17,7 +17,7 @@ from gateway.core.model.wire import WireObject
 from gateway.errors import ContentTooLarge, InvalidRequest
 from gateway.serving.console import offers
 from gateway.serving.console.call_arguments import repeatable_arguments
-from gateway.serving.console.calls import page_uri
+from gateway.serving.console.calls import embedded_pages, page_uri
 from gateway.serving.console.console import Console
 from gateway.serving.console.parts import Part, envelope_parts, text_part
 from gateway.serving.console.read_form import Mistake, ReadForm
@@ -58,7 +58,7 @@ async def _tool(console: Console, request: Request) -> Mapping[str, Any]:
     again = number_in(request, "call")
     given: Any = ABSENT
     if again is not None:
-        given = repeatable_arguments(console.gateway, console.operator(None), console.call(again)) or {}
+        given = repeatable_arguments(console.gateway, console.operator(None), await console.call(again)) or {}
     shown = offers.show_tool(console, request.path_params["name"], profile, given)
     return {**offers.profiles_of(console, profile), **shown, "as_json": None, "again": again}
 
@@ -97,7 +97,7 @@ async def _call(console: Console, request: Request) -> Mapping[str, Any]:
     profile, read = sent.text("profile") or None, sent.value()
     await offers.prepare_tools(console, profile)
     schema = offers.argument_schema(console, name, profile)
-    mistakes = read.mistakes or ([] if sent.text("anyway") else _misfits(console, name, schema, read))
+    mistakes = read.mistakes or ([] if sent.is_set("anyway") else _misfits(console, name, schema, read))
     if mistakes:
         return _refused(mistakes, can_force=not read.mistakes)
     params = {"name": name, "arguments": read.value}
@@ -137,8 +137,8 @@ def show_try(console: Console, one: Try) -> dict[str, Any]:
 
     `state` (running, done, failed, cancelled), `progress` (`done`, `of`, `words`, `percent`) and `lines` of the
     upstream's log; the `question` that it waits for; `error` with its `remedy`; the number of its `call`, and the URI
-    of the `page` that its result is shown with; `messages`: what came of it, each with its `role` (empty for a tool's
-    result or a resource) and `parts`.
+    of the `page` that its result is shown with, and the places of those `embedded` in it; `messages`: what came of it,
+    each with its `role` (empty for a tool's result or a resource) and `parts`.
     """
     done, of, words = one.progress or (0.0, None, None)
     percent = round(100 * min(1.0, max(0.0, done / of))) if of and of > 0 else None
@@ -155,6 +155,7 @@ def show_try(console: Console, one: Try) -> dict[str, Any]:
         "remedy": None if one.error is None else one.error.remedy,
         "call": None if one.call is None else one.call.number,
         "page": None if one.call is None or one.state != "done" else page_uri(console, one.call),
+        "embedded": list(embedded_pages(one.call.result)) if one.call is not None and one.state == "done" else [],
         "is_error": as_object(result).get("isError") is True,
         "messages": [] if result is None else _messages(console, one.method, result),
     }
@@ -184,7 +185,8 @@ def _parts(console: Console, result: WireObject) -> list[Part]:
     return envelope_parts(lift_within(result, console.gateway.settings.limits.blocks), console.shelf)
 
 
-def _question(console: Console, question: Question) -> dict[str, Any]:
+def _question(console: Console, question: Question, given: Any = ABSENT) -> dict[str, Any]:
+    """Return what is asked; its form has the values that are `given` already."""
     params = question.params
     shown: dict[str, Any] = {"number": question.number, "message": str(params.get("message") or "")}
     if question.method == SAMPLING:
@@ -199,21 +201,21 @@ def _question(console: Console, question: Question) -> dict[str, Any]:
     if params.get("mode") == "url":
         url = str(params.get("url") or "")
         return {**shown, "kind": "url", "url": url, "is_link": url.startswith(("https://", "http://"))}
-    return {**shown, "kind": "form", "form": form_of(params.get("requestedSchema"))}
+    return {**shown, "kind": "form", "form": form_of(params.get("requestedSchema"), given)}
 
 
 async def _run(console: Console, request: Request) -> Mapping[str, Any]:
-    return _shown(console, console.tries.find(request.path_params["run"]))
+    return _shown(console, console.run(request.path_params["run"]))
 
 
 async def _asked(console: Console, request: Request) -> Mapping[str, Any]:
     """Whether a question is still open, without what it asks: the page has it, maybe with half an answer."""
-    one, number = console.tries.find(request.path_params["run"]), number_in(request, "number")
+    one, number = console.run(request.path_params["run"]), number_in(request, "number")
     return {"id": one.id, "number": number, "is_open": bool(one.questions) and one.questions[0].number == number}
 
 
 async def _cancel(console: Console, request: Request) -> Mapping[str, Any]:
-    one = console.tries.find(request.path_params["run"])
+    one = console.run(request.path_params["run"])
     one.scope.cancel()
     with anyio.move_on_after(_AT_ONCE_SECONDS):
         await one.ended.wait()
@@ -221,10 +223,8 @@ async def _cancel(console: Console, request: Request) -> Mapping[str, Any]:
 
 
 async def _answer(console: Console, request: Request) -> Mapping[str, Any]:
-    one, sent = console.tries.find(request.path_params["run"]), await submitted(request)
+    one, sent = console.run(request.path_params["run"]), await submitted(request)
     number, action = sent.text("number"), sent.text("action")
-    if sent.data is not None and isinstance(sent.data.get("number"), int):
-        number = str(sent.data["number"])
     question = next((asked for asked in one.questions if str(asked.number) == number), None)
     if question is None:
         return _shown(console, one)  # it was withdrawn, or answered from another page
@@ -237,7 +237,8 @@ async def _answer(console: Console, request: Request) -> Mapping[str, Any]:
         schema = as_object(question.params.get("requestedSchema"))
         mistakes = read.mistakes or _misfits(console, "the question", schema, read)
         if mistakes:
-            return {**_refused(mistakes, can_force=False), "run": show_try(console, one)}
+            again = {**show_try(console, one), "question": _question(console, question, read.value)}
+            return {**_refused(mistakes, can_force=False), "run": again}
         question.give({"action": action, "content": read.value})
     else:
         question.give({"action": action})

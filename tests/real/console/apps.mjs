@@ -43,6 +43,8 @@ async function look(name) {
   for (const [width, colorScheme] of [[1280, "light"], [400, "dark"]]) {
     await page.setViewportSize({ width, height: 900 });
     await page.emulateMedia({ colorScheme });
+    await page.evaluate(() => scrollTo(0, 0));
+    await page.waitForTimeout(300); // frames are drawn by a process of their own
     const tooWide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
     if (tooWide > 0) seen.faults.push(`${name} is too wide by ${tooWide} px`);
     const run = `${axeSource}; axe.run(document, { resultTypes: ["violations"], iframes: false })`;
@@ -78,6 +80,24 @@ try {
   seen.daylight = await year.locator("#days").textContent();
   seen.height = await page.locator("[data-app] > iframe").evaluate((frame) => frame.clientHeight);
   await look("app");
+
+  await page.goto(origin + pages.page);
+  await page.click("text=Draw the page in block 0");
+  const older = page.frameLocator("[data-app] > iframe");
+  await older.locator("button").click();
+  const name = page.locator("[data-questions] form.asked [name='s:/name']");
+  await name.fill("A");
+  await page.locator("[data-questions]").getByRole("button", { name: "Accept" }).click();
+  await page.getByText("The answer does not fit").waitFor();
+  await look("page-asks");
+  seen.kept = await name.inputValue();
+  await name.fill("Ada");
+  await page.locator("[data-questions]").getByRole("button", { name: "Accept" }).click();
+  await older.locator("pre", { hasText: "response" }).waitFor();
+  seen.older = await older.locator("pre").textContent();
+  await page.waitForFunction(() => !document.querySelector("[data-questions]").children.length);
+  seen.olderHeight = await page.locator("[data-app] > iframe").evaluate((frame) => frame.offsetHeight);
+  seen.olderTold = await told();
 
   await page.goto(origin + tries.daylight);
   await page.click(".go");

@@ -59,6 +59,7 @@ async function change(page, button) {
 }
 
 async function doThings(page) {
+  await page.emulateMedia({ colorScheme: "light" });
   watch(page, "act-add");
   await page.goto(`${origin}/console/servers`);
   await page.fill("[name=name]", "added");
@@ -97,6 +98,59 @@ async function doThings(page) {
   await page.goto(`${origin}/console/try/tools/trial__look`);
   await page.locator("input[data-upload]").setInputFiles(acts.file);
   await page.locator(".told", { hasText: "is stored as" }).waitFor();
+
+  watch(page, "act-cancel");
+  await page.goto(`${origin}/console/try/tools/trial__slow`);
+  await page.click(".go");
+  await page.locator("#run progress").waitFor();
+  await page.click("#cancel-run");
+  await page.locator("#run .chip", { hasText: "cancelled" }).waitFor();
+
+  watch(page, "act-compare");
+  await page.goto(origin + acts.pictures);
+  await page.waitForFunction(() => !document.querySelector(".waiting, .htmx-request"), null, { timeout: 120_000 });
+  const compared = await page.locator("#compared article.seen").count();
+  await page.selectOption("[data-chooser] select", "cline");
+  await page.getByRole("button", { name: "Add" }).click();
+  const added = page.locator("#compared article.seen").nth(compared);
+  await added.getByRole("tab", { name: "without" }).click();
+  await added.locator("[role=tabpanel][id^=direct]").waitFor();
+  await added.locator("[data-close]").click();
+  await page.waitForFunction((count) => document.querySelectorAll("#compared article.seen").length === count, compared);
+
+  watch(page, "act-approve");
+  await page.goto(`${origin}/console/`);
+  await page.getByRole("link", { name: "2 calls to approve" }).click();
+  await page.locator("li.approval", { hasText: "yes, please" }).getByRole("button", { name: "Approve" }).click();
+  await page.locator("li.approval .chip", { hasText: "approved" }).waitFor();
+  await page.locator("li.approval", { hasText: "rather not" }).getByRole("button", { name: "Deny" }).click();
+  await page.locator("li.approval .chip", { hasText: "denied" }).waitFor();
+
+  watch(page, "act-edit");
+  await page.goto(`${origin}/console/hosts/mine`);
+  await page.getByRole("link", { name: "Edit", exact: true }).click();
+  await page.selectOption("[name=call]", acts.shownOn);
+  await page.fill("[name='image.max_edge']", "320");
+  await page.locator("#effect .diff .added", { hasText: "320" }).waitFor();
+  await page.locator("#effect [data-slide] figcaption", { hasText: "→ image/png, 320 ×" }).first().waitFor({ timeout: 60_000 });
+  await page.locator("#effect [data-slide] input").first().fill("20");
+  await page.evaluate(() => scrollTo(0, 0));
+  await page.screenshot({ path: `${folder}/edited-1280-light.png`, fullPage: true });
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.locator("#saved .chip", { hasText: "saved" }).waitFor();
+  await page.getByRole("link", { name: "Edit it further" }).click();
+  await page.waitForFunction(() => document.querySelector("[name='image.max_edge']")?.value === "320");
+
+  watch(page, "act-calibrate");
+  await page.goto(`${origin}/console/calibration`);
+  await page.getByRole("button", { name: "Begin" }).click();
+  await page.getByText("Please calibrate the gateway.").waitFor();
+  await page.click("#calibration-stop");
+  await page.getByRole("button", { name: "Begin" }).waitFor();
+
+  watch(page, "act-take-away");
+  await page.goto(`${origin}/console/servers/added`);
+  await change(page, page.getByRole("button", { name: "Remove …" }));
 
   watch(page, "act-remove");
   await page.goto(`${origin}/console/store`);

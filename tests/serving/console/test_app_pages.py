@@ -1,12 +1,16 @@
 """Pages of MCP Apps in the console: drawn from an address of their own, and answered by their own upstream alone."""
 
+import json
+import sys
 from collections.abc import Callable
 from typing import Any
 
+import anyio
 import pytest
 
 from gateway.serving.console.app_policy import page_policy, usable_domains
-from tests.serving.console.conftest import Shown, shown
+from gateway.serving.console.calls import embedded_pages
+from tests.serving.console.conftest import SERVERS, Shown, shown
 
 PAGE_TYPE = "text/html;profile=mcp-app"
 
@@ -166,6 +170,104 @@ async def test_only_the_pages_that_were_opened_last_are_kept(
         addresses = [(await one.json(f"/calls/{number}/page"))["address"] for _ in range(17)]
         assert len(set(addresses)) == 17
         assert [(await one.browser.get(address)).status_code for address in addresses] == [404] + 16 * [200]
+
+
+TRIAL = {"command": sys.executable, "args": [str(SERVERS / "trial_stdio.py")]}
+
+
+async def test_a_page_in_a_result_is_drawn_like_that_of_a_tool() -> None:
+    async with shown({"trial": TRIAL}) as one:
+        await one.enter()
+        number = await called(one, "trial__page")
+        assert (await one.json(f"/calls/{number}"))["embedded"] == [{"block": 0, "uri": "ui://trial/ask"}]
+        assert "Draw the page in block 0" in (await one.get(f"/calls/{number}")).text
+        view = await one.json(f"/calls/{number}/embedded/0")
+        drawn = await one.browser.get(view["address"])
+        assert "A page of mcp-ui." in drawn.text
+        policy = drawn.headers["content-security-policy"]
+        assert "sandbox allow-scripts allow-forms;" in policy
+        assert "http" not in policy
+        fragment = (await one.get(f"/calls/{number}/embedded/0", **{"HX-Request": "true"})).text
+        assert f'data-app="/console/api/calls/{number}/embedded/0"' in fragment
+        assert (await one.json(f"/calls/{number}/embedded/0/given"))["result"]["content"]
+        answer = await one.browser.post(f"/console/api/calls/{number}/embedded/0/call", json={"name": "shapes"})
+        assert "result" in answer.json()
+        for path in (f"/calls/{number}/embedded/1", f"/calls/{number}/embedded/999999999999", "/calls/99/embedded/0"):
+            assert (await one.get(f"/api{path}")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [
+        {"uri": "ui://x", "mimeType": "text/uri-list", "text": "https://example.org"},
+        {"uri": "ui://x", "mimeType": "application/vnd.mcp-ui.remote-dom", "text": "root"},
+        {"uri": "https://x", "mimeType": "text/html", "text": "<p>"},
+        {"uri": ["ui://x"], "mimeType": "text/html", "text": "<p>"},
+        {"uri": "ui://x", "mimeType": 7, "text": "<p>"},
+        "resource",
+    ],
+)
+def test_only_html_that_is_meant_as_a_page_is_one(resource: Any) -> None:
+    assert embedded_pages({"content": [{"type": "resource", "resource": resource}]}) == {}
+    assert embedded_pages({"content": [resource, None, {"resource": None}]}) == {}
+
+
+@pytest.mark.parametrize("contents", [{"text": ""}, {"blob": "*"}, {}])
+async def test_an_embedded_page_without_a_text_is_not_drawn(
+    scripted: Callable[[dict[str, Any]], dict[str, Any]], contents: dict[str, Any]
+) -> None:
+    script = app_script()
+    page = {"uri": "ui://x", "mimeType": "text/html", **contents}
+    script["results"]["plain"] = {"content": [{"type": "resource", "resource": page}]}
+    async with shown({"app": scripted(script)}) as one:
+        await one.enter()
+        number = await called(one, "app__plain")
+        answer = await one.get(f"/api/calls/{number}/embedded/0")
+        assert (answer.status_code, "cannot be drawn" in answer.text) == (404, True)
+
+
+async def test_what_a_server_asks_during_the_call_of_a_page_is_asked_in_the_console() -> None:
+    async with shown({"trial": TRIAL}) as one:
+        await one.enter()
+        number = await called(one, "trial__page")
+        path = f"/console/api/calls/{number}/embedded/0/call"
+        begun = (await one.browser.post(path, json={"name": "ask"})).json()
+        assert (begun["result"], begun["is_asking"]) == (None, True)
+        run = begun["run"]
+        question = (await one.get(f"/try/runs/{run}", **{"HX-Request": "true"})).text
+        assert "Who are you?" in question
+        results = list[Any]()
+
+        async def wait() -> None:
+            results.append((await one.browser.post(path, json={"run": run})).json())
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(wait)
+            given = {"number": 1, "action": "accept", "content": {"name": "Ada"}}
+            answered = await one.browser.post(f"/console/api/try/runs/{run}/answer", json=given)
+            assert answered.status_code == 200
+        text = results[0]["result"]["content"][0]["text"]
+        assert json.loads(text) == {"action": "accept", "content": {"name": "Ada"}}
+        # Somebody who is asked may end it instead; then the page is refused.
+        run = (await one.browser.post(path, json={"name": "sample"})).json()["run"]
+        await one.browser.post(f"/console/api/try/runs/{run}/cancel")
+        ended = await one.browser.post(path, json={"run": run})
+        assert (ended.status_code, "cancelled" in ended.json()["error"]) == (400, True)
+        # A page knows only its own runs.
+        mine = (await one.browser.post("/console/api/try/tools/trial__shapes", json={"anyway": True})).json()["run"]
+        assert (await one.browser.post(path, json={"run": mine["id"]})).status_code == 400
+
+
+async def test_pages_that_wait_for_answers_do_not_keep_the_operator_from_trying() -> None:
+    async with shown({"trial": TRIAL}) as one:
+        await one.enter()
+        number = await called(one, "trial__page")
+        path = f"/console/api/calls/{number}/embedded/0/call"
+        for _ in range(8):
+            assert (await one.browser.post(path, json={"name": "ask"})).json()["is_asking"]
+        assert (await one.browser.post(path, json={"name": "ask"})).status_code == 400
+        tried = await one.browser.post("/console/api/try/tools/trial__ask", json={})
+        assert tried.json()["run"]["question"]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import sqlite3
 import stat
+import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -17,7 +18,7 @@ from gateway.runtime import run_gateway
 from gateway.serving.console.call_file import Bounds, CallFile, EndedCall
 from gateway.serving.console.console import open_console
 from gateway.system.background_tasks import background_tasks
-from gateway.telemetry.call_history import CallHistory, PastCall
+from gateway.telemetry.call_history import Body, CallHistory, PastCall
 from gateway.telemetry.calls import CallRecord
 from tests.serving.console.conftest import Shown, nothing_to_report, shown
 
@@ -165,6 +166,46 @@ def test_a_damaged_line_costs_that_call_alone(tmp_path: Path) -> None:
     again = CallFile(tmp_path / "calls", WIDE)
     assert [call.number for call in again.calls()] == [2, 3]
     assert again.read(2) == (None, None)
+
+
+def test_the_last_call_that_was_read_is_not_read_again_and_is_forgotten_when_it_is_dropped(tmp_path: Path) -> None:
+    file = CallFile(tmp_path / "calls", Bounds(2, 100_000, 1e10))
+    file.write([ended(1), ended(2)])
+    first = file.read(1)
+    assert first[1] is not None
+    assert file.read(1) is first
+    assert file.read(2)[1] is not None
+    assert file.read(1) is not first
+    file.write([ended(3)])
+    assert file.read(1) == (None, None)
+
+
+async def test_large_results_of_earlier_runs_are_read_beside_the_event_loop(
+    tmp_path: Path, scripted: Callable[[dict[str, Any]], dict[str, Any]]
+) -> None:
+    upstream = server(scripted)
+    async with kept(tmp_path / "calls", upstream) as one:
+        await one.call("app__do", text="z" * 3_000)
+    async with kept(tmp_path / "calls", upstream) as one:
+        call = one.console.history.find(1)
+        assert call is not None
+        assert call.has_result
+        read, threads = call.read, list[threading.Thread]()
+        assert read is not None
+
+        def noting() -> Body:
+            threads.append(threading.current_thread())
+            return read()
+
+        call.read = noting
+        for path in ("/calls/1", "/calls/1/seen/default", "/api/calls/1/result", "/edit/codex"):
+            threads.clear()
+            assert (await one.get(path)).status_code == 200
+            assert threads[0] is not threading.main_thread(), path
+        threads.clear()
+        await one.get("/calls")
+        await one.get("/")
+        assert threads == []
 
 
 async def test_a_file_that_cannot_be_used_is_told_whenever_the_console_is_opened(tmp_path: Path) -> None:

@@ -13,6 +13,13 @@ import pytest
 from PIL import Image
 from starlette.types import Message
 
+from gateway.core.results.lift_result import lift
+from gateway.core.tokens import TokenCount
+from gateway.serving.console.home import today
+from gateway.serving.console.media import MediaShelf
+from gateway.serving.console.parts import envelope_parts
+from gateway.telemetry.call_history import CallHistory
+from gateway.telemetry.calls import CallRecord, Outcome
 from tests.serving.console.conftest import HOST, SERVERS, Shown, shown
 
 pytestmark = pytest.mark.anyio
@@ -287,7 +294,40 @@ async def test_home_has_what_happened_lately(media: Shown) -> None:
     assert (home["activity"]["calls"], home["activity"]["failed"]) == (2, 1)
     assert (len(home["activity"]["by_minute"]), home["activity"]["by_minute"][-1]) == (60, 2)
     assert [one["number"] for one in home["latest"]] == [2, 1]
-    assert (await media.get("/")).status_code == 200
+    assert home["today"]["calls"] in (1, 2)  # midnight may pass
+    page = (await media.get("/")).text
+    assert "today " in page
+
+
+def test_today_begins_at_midnight_and_counts_what_results_cost() -> None:
+    history = CallHistory(10, 10_000)
+    outcomes: list[tuple[float, Outcome]] = [(86_399.0, "ok"), (86_400.0, "ok"), (90_000.0, "denied")]
+    for began, outcome in outcomes:
+        call = history.begin(CallRecord(HOST, "claude-code", "a__b"), HOST)
+        call.began, call.record.outcome, call.is_running = began, outcome, False
+        call.record.counted(TokenCount(text=10, images=5), "formula")
+    assert today(history, 100_000.0) == {"calls": 2, "failed": 1, "tokens": 30}
+    assert today(history, 200_000.0) == {"calls": 0, "failed": 0, "tokens": 0}
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [('{"a": [1, 2]}', 1), (" [1, 2, 3]", 3), ("[1, 2", None), ("words", None), ("7", None), ("[" * 5_000, None)],
+)
+def test_text_that_is_json_has_a_tree_as_well(text: str, count: int | None) -> None:
+    [part] = envelope_parts(lift({"content": [{"type": "text", "text": text}]}), MediaShelf())
+    assert part["text"] == text
+    assert (part["tree"] and part["tree"]["count"]) == count
+
+
+def test_a_large_value_is_shown_by_its_beginning() -> None:
+    rows = [{"city": f"R{number}"} for number in range(50_000)]
+    envelope = lift({"content": [], "structuredContent": {"rows": rows}})
+    [part] = envelope_parts(envelope, MediaShelf())
+    assert part["text"].startswith('{\n  "rows": [\n    {\n      "city": "R0"')
+    assert len(part["text"]) < 7_000
+    assert part["characters"] > 400_000
+    assert "more characters" in part["text"]
 
 
 async def _first_events(shown: Shown, query: bytes, id: bytes = b"") -> str:

@@ -17,6 +17,15 @@
   const METHOD_NOT_FOUND = -32601;
   const REFUSED = -32000;
 
+  const OLDER = {
+    "ui-size-change": ({ height }) => ["ui/notifications/size-changed", { height }],
+    tool: ({ toolName, params }) => ["tools/call", { name: toolName, arguments: params }],
+    link: ({ url }) => ["ui/open-link", { url }],
+    prompt: ({ prompt }) => ["ui/message", { content: { type: "text", text: text(prompt) } }],
+    intent: ({ intent, params }) => ["ui/message", { content: { type: "text", text: text({ intent, params }) } }],
+    notify: ({ message }) => ["ui/message", { content: { type: "text", text: text(message) } }],
+  };
+
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const known = new WeakMap();
 
@@ -55,8 +64,10 @@
 
     take(message) {
       if (!this.hasRoom()) return this.stop("it sent too many messages");
-      if (message?.jsonrpc !== "2.0" || typeof message.method !== "string") return;
+      const isOlder = message?.jsonrpc === undefined && Object.hasOwn(OLDER, message?.type ?? "");
+      if (!isOlder && (message?.jsonrpc !== "2.0" || typeof message.method !== "string")) return;
       if (this.isTooLong(message)) return this.stop("it sent too long a message");
+      if (isOlder) return this.takeOlder(message);
       const { id, method } = message;
       const params = typeof message.params === "object" && message.params !== null ? message.params : {};
       if (id === undefined) return this.hear(method, params);
@@ -64,6 +75,21 @@
       this.answer(method, params).then(
         (result) => this.send({ id, result }),
         (error) => this.send({ id, error: { code: error.code ?? -32603, message: error.message } }),
+      );
+    }
+
+    /** Messages of pages made with mcp-ui: https://mcpui.dev/guide/embeddable-ui */
+    takeOlder({ type, messageId, payload }) {
+      const given = typeof payload === "object" && payload !== null ? payload : {};
+      const [method, params] = OLDER[type](given);
+      if (method.startsWith("ui/notifications/")) return this.hear(method, params);
+      const reply = (answer) => {
+        if (typeof messageId !== "string" && !Number.isSafeInteger(messageId)) return;
+        this.frame.contentWindow?.postMessage({ type: "ui-message-response", messageId, payload: answer }, "*");
+      };
+      this.answer(method, params).then(
+        (response) => reply({ response }),
+        (error) => reply({ error: { message: error.message } }),
       );
     }
 
@@ -167,16 +193,32 @@
       this.waiting += 1;
       try {
         const headers = { "Content-Type": "application/json", ...JSON.parse(document.body.getAttribute("hx-headers")) };
-        const answer = await fetch(`${this.box.dataset.app}/${what}`, { method: "POST", body: JSON.stringify(body), headers });
-        const value = await answer.json();
-        if (!answer.ok) throw new Fault(REFUSED, [value.error, value.remedy].filter(Boolean).join("; "));
+        let value = { run: null };
+        for (let sent = body; "run" in value; sent = { run: value.run }) {
+          const answer = await fetch(`${this.box.dataset.app}/${what}`, { method: "POST", body: JSON.stringify(sent), headers });
+          value = await answer.json();
+          if (!answer.ok) throw new Fault(REFUSED, [value.error, value.remedy].filter(Boolean).join("; "));
+          if (value.is_asking) this.question(value.run);
+        }
         return value.result;
       } catch (error) {
         this.tell(`was refused: ${error.message}`);
         throw error;
       } finally {
         this.waiting -= 1;
+        if (this.waiting === 0) this.box.querySelector("[data-questions]")?.replaceChildren();
       }
+    }
+
+    /** What the server asks meanwhile is asked in the console, outside of the frame. */
+    question(run) {
+      const places = this.box.querySelector("[data-questions]");
+      if (!places || [...places.children].some((one) => one.dataset.run === run)) return;
+      const place = document.createElement("div");
+      place.dataset.run = run;
+      places.append(place);
+      this.tell("is asked something by its server");
+      htmx.ajax("GET", `${this.box.dataset.runs}${run}`, { target: place, swap: "innerHTML" });
     }
 
     async openLink(url) {
