@@ -17,7 +17,7 @@ LIVE = frozenset(
         *("gateway.prefix", "gateway.profile", "gateway.model", "gateway.instructions"),
         *("store.max_bytes", "store.max_bytes_per_owner", "store.expires", "store.timeout"),
         *(f"audit.{key}" for key in AuditSettings.model_fields if key not in ("path", "otlp")),
-        *("access", "limits", "pins", "policy", "profiles", "shared", "tokens", "upstreams"),
+        *("access", "limits", "pins", "policy", "profiles", "registry", "shared", "tokens", "upstreams"),
     }
 )
 """Sections and keys that a running gateway applies. Everything else is read once, at the start."""
@@ -25,7 +25,9 @@ LIVE = frozenset(
 FIXED = frozenset({"access.authorization_server"})
 """Keys of such sections that it does not: they too are read once, at the start."""
 
-LIVE_OF_UPSTREAM = frozenset({"accept", "tools", "timeout", "session_idle", "max_sessions", "read_only", "pins"})
+LIVE_OF_UPSTREAM = frozenset(
+    {"accept", "tools", "timeout", "session_idle", "max_sessions", "read_only", "pins", "registry"}
+)
 """Settings of an upstream that apply without reconnecting."""
 
 
