@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from gateway.cli.command_context import run_until_signal
 from gateway.cli.terminal import remark
+from gateway.core.wording import age_words
 
 if TYPE_CHECKING:
     from gateway.registry.client import RegistryClient
@@ -30,12 +31,3 @@ def say_age(age: float | None) -> None:
     """Say that an answer is an old one, if it is."""
     if age is not None:
         remark(f"the registry does not answer: this is what it said {age_words(age)} ago")
-
-
-def age_words(seconds: float) -> str:
-    """Format an age: `40 minutes`, `3 hours`, `2 days`."""
-    for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
-        if seconds >= length:
-            count = int(seconds // length)
-            return f"{count} {unit}{'' if count == 1 else 's'}"
-    return "less than a minute"

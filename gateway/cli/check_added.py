@@ -1,11 +1,11 @@
 """Starting a server that was just added, and showing what the hosts of this machine will see of it."""
 
 from gateway.cli.command_context import run_until_signal
-from gateway.cli.exit_codes import DONE, complain, exit_code
+from gateway.cli.exit_codes import DONE
 from gateway.cli.known_upstream import only_upstream
 from gateway.cli.terminal import remark, say
 from gateway.config.load_settings import load_settings
-from gateway.errors import ConfigError, GatewayError
+from gateway.errors import ConfigError
 from gateway.hosts.config_files.configuration_file import ConfigurationFile
 from gateway.hosts.config_files.hosts import HOSTS
 from gateway.hosts.config_files.machine import Machine
@@ -15,7 +15,10 @@ from gateway.hosts.config_files.registration_status import registration_status
 def check_added(name: str, file: ConfigurationFile) -> int:
     """Start a server of the configuration once, call its read-only tools, and print what hosts would see.
 
-    Returns the exit code: 0, unless it cannot be started.
+    Returns the exit code.
+
+    Raises:
+        UpstreamUnavailable: it cannot be started.
     """
     from gateway.cli.diagnosis.server_check import CheckOptions, check_server
     from gateway.cli.print_checkup import print_checkup
@@ -30,11 +33,7 @@ def check_added(name: str, file: ConfigurationFile) -> int:
     hosts = tuple(SIMULATORS[host.name] for host in installed if host.name in SIMULATORS)
     whose = f"your hosts ({', '.join(host.title for host in hosts)})" if hosts else "common hosts"
     say(f"what {whose} will see of it:")
-    try:
-        ended = run_until_signal(lambda: check_server(settings, CheckOptions(hosts=hosts), remark))
-    except GatewayError as error:
-        complain(f"it was added, but could not be tried: {error.message}", remedy=error.remedy)
-        return exit_code(error)
+    ended = run_until_signal(lambda: check_server(settings, CheckOptions(hosts=hosts), remark))
     if isinstance(ended, int):
         return ended
     print_checkup(ended)

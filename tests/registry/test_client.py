@@ -64,7 +64,7 @@ async def test_an_entry_is_one_version_or_the_latest(registry: Registry, connect
     ).entry.reference == "com.example/a.b@1.0.0+build.5"
     with pytest.raises(InvalidRequest, match=r"no version 3 of the server 'com.example/a.b'"):
         await connect().entry("com.example/a.b", "3")
-    with pytest.raises(InvalidRequest, match="no server 'com.example/b'"):
+    with pytest.raises(InvalidRequest, match=r"no server 'com\.example/b'"):
         await connect().entry("com.example/b")
 
 

@@ -1,7 +1,7 @@
 """A registry of MCP servers on the loopback: it answers as the official one does (API v0.1).
 
-`GET /v0.1/servers` with search, version, limit and cursor, and `GET /v0.1/servers/{name}/versions/{version}`; each entry
-below `server`, what the registry says of it below `_meta`. It can be away, slow, wrong, or ask for fewer requests.
+`GET /v0.1/servers` with search, version, limit and cursor, and `GET /v0.1/servers/{name}/versions/{version}`; each
+entry below `server`, what the registry says of it below `_meta`. It can be away, slow or wrong.
 """
 
 import hashlib

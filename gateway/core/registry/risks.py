@@ -1,9 +1,9 @@
 """What a person should look at before a server of a registry is added: options that open the machine to it. Pure."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
-from urllib.parse import urlsplit
 
 _OPENING: Mapping[str, Mapping[str, str]] = {
     "docker": {
@@ -24,15 +24,14 @@ _OPENING: Mapping[str, Mapping[str, str]] = {
         "--with": "another package is installed with it",
     },
 }
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_LOOPBACK = re.compile(r"http://(?:localhost|127\.0\.0\.1|\[::1\])(?:[:/?]|$)")
 
 
 def risks_of(upstream: Mapping[str, Any]) -> Iterator[str]:
     """Yield, in words, what a server is allowed by its command line, or why its address is not safe."""
     url = upstream.get("url")
     if isinstance(url, str):
-        parts = urlsplit(url.replace("${", "$"))
-        if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+        if url.startswith("http://") and _LOOPBACK.match(url) is None:
             yield "its address is not encrypted (http): others can read and change what is sent"
         return
     command = str(upstream.get("command"))
