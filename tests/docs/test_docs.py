@@ -80,7 +80,7 @@ def test_commands_and_their_options_exist(page: Path) -> None:
         inner = getattr(command, "commands", {})
         if inner and len(words) > 1 and words[1] in inner:
             command = inner[words[1]]
-        known = {option for parameter in command.params for option in parameter.opts}
+        known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
         used = {word.split("=")[0] for word in words if word.startswith("--") and len(word) > 2}
         assert used <= known | {"--debug", "--help"}, f"{page.name}: mcp-gateway {line}"
 
@@ -126,7 +126,7 @@ def test_contributors_are_told_of_every_room() -> None:
     layers = next(contract["layers"] for contract in contracts if contract["id"] == "rooms")
     named = [name.strip(" ()") for layer in layers for name in layer.split("|")]
     rooms = [name for name in named if (ROOT / "gateway" / name).is_dir()]
-    table = (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("## The twelve rooms")[1].split("\n## ")[0]
+    table = (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("## The thirteen rooms")[1].split("\n## ")[0]
     assert re.findall(r"^\| `(\w+)/` \|", table, re.MULTILINE) == rooms
 
 

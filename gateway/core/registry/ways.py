@@ -40,12 +40,13 @@ _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
 _ADDRESS = re.compile(r"https?://[^\s/?#@]+(?:[/?][^\s#]*)?")
 _MOST = 100
 
-_USUAL_BASES: Mapping[str, Sequence[str]] = {
-    "npm": ("https://registry.npmjs.org",),
-    "pypi": ("https://pypi.org", "https://pypi.org/simple"),
-    "nuget": ("https://api.nuget.org", "https://api.nuget.org/v3/index.json"),
-    "oci": ("https://docker.io", "https://registry-1.docker.io", "https://index.docker.io"),
+_USUAL_HOSTS: Mapping[str, Sequence[Sequence[str]]] = {
+    "npm": (("registry", "npmjs", "org"),),
+    "pypi": (("pypi", "org"),),
+    "nuget": (("api", "nuget", "org"),),
+    "oci": (("docker", "io"), ("registry-1", "docker", "io"), ("index", "docker", "io")),
 }
+"""The hosts, by their labels, from which the programs take packages anyway."""
 
 
 class Argument(NamedTuple):
@@ -136,7 +137,8 @@ def _package(package: Mapping[str, Any]) -> Way:
     identifier, version = as_text(package.get("identifier")) or "", as_text(package.get("version")) or ""
     digest = as_text(package.get("fileSha256")) or as_text(package.get("file_sha256"))
     base = (as_text(package.get("registryBaseUrl")) or "").rstrip("/")
-    there = f" from {base}" if base and base not in _USUAL_BASES.get(kind, ()) else ""
+    host = base.partition("://")[2].partition("/")[0].lower().split(".")
+    there = f" from {base}" if base and tuple(host) not in _USUAL_HOSTS.get(kind, ()) else ""
     origin = f"{kind or 'unknown'} package {identifier}{f' {version}' if version else ''}{there}"
     way = Way(kind, identifier, origin, digest=digest)
     try:
