@@ -138,12 +138,13 @@ def show_plan(entry: RegistryEntry, way: Way, upstream: Mapping[str, Any], answe
         say(f"  source    {plain(entry.repository, 300)}")
     say(f"  digest    {f'SHA-256 {plain(way.digest, 80)}' if way.digest else _no_digest(way)}")
     if "url" in upstream:
-        say(f"  url       {plain(str(upstream['url']), 2_000)}")
+        say(f"  url       {upstream['url']}")
     else:
-        say(f"  command   {plain(shlex.join([upstream['command'], *upstream['args']]), 20_000)}")
+        # In full: whatever is cut off could be what matters. Nothing in it is invisible (`literal`, `problem_with`).
+        say(f"  command   {shlex.join([upstream['command'], *upstream['args']])}")
     for kind, label in (("env", "variable"), ("headers", "header  ")):
         for name, value in upstream.get(kind, {}).items():
-            say(f"  {label}  {plain(name)} = {plain(value, 2_000)}")
+            say(f"  {label}  {name} = {value}")
     say_optional(way.questions, answers)
     for risk in risks_of(upstream):
         say(f"  careful   {risk}")

@@ -31,6 +31,8 @@ def check_added(name: str, file: ConfigurationFile) -> int:
     here = Machine.here()
     installed = [host for host in HOSTS.values() if registration_status(host, here).exists]
     hosts = tuple(SIMULATORS[host.name] for host in installed if host.name in SIMULATORS)
+    if others := [host.title for host in installed if host.name not in SIMULATORS]:
+        remark(f"not simulated, so not shown: {', '.join(others)}")
     whose = f"your hosts ({', '.join(host.title for host in hosts)})" if hosts else "common hosts"
     say(f"what {whose} will see of it:")
     ended = run_until_signal(lambda: check_server(settings, CheckOptions(hosts=hosts), remark))

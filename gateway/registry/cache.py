@@ -45,8 +45,8 @@ class AnswerCache:
 
     def keep(self, url: str, answer: CachedAnswer) -> None:
         """Keep an answer, and remove the oldest ones if there are too many. What cannot be written is not kept."""
-        text = json.dumps({"url": url, "at": answer.at, "etag": answer.etag, "value": answer.value})
-        with suppress(OSError):
+        with suppress(OSError, RecursionError):
+            text = json.dumps({"url": url, "at": answer.at, "etag": answer.etag, "value": answer.value})
             self._folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
             write_file(self._file(url), text.encode())
             self._remove_oldest()

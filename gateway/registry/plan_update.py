@@ -86,9 +86,10 @@ def _way_now(entry: RegistryEntry, mine: Mapping[str, Any]) -> Way:
     for way in ways_of(entry):
         if way.obstacle is not None:
             continue
-        if way.kind == URL and "url" in mine:
+        if way.kind == URL and "url" in mine and mine.get("transport", way.transport) == way.transport:
             return way
-        if way.command == mine.get("command") and any(way.identifier in word for word in words):
+        # Not by the program, in whose place its user may have another (podman), or its path.
+        if way.kind != URL and "command" in mine and any(_untagged(way.identifier) in word for word in words):
             return way
     remedy = "change `registry` in its table, or add it anew"
     raise InvalidRequest(f"nothing in this upstream is from {entry.reference}", remedy=remedy)

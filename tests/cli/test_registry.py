@@ -216,6 +216,26 @@ def test_what_the_registry_does_not_have_or_has_withdrawn(command, registry, con
     assert f"a bundle to be opened by a desktop program (SHA-256 {'a' * 64}), which the gateway" in ended.err
 
 
+def test_what_is_run_is_shown_in_full_and_with_what_to_look_at(command, registry, config):
+    words = [{"type": "positional", "value": f"word-{number}"} for number in range(99)]
+    last = {"type": "positional", "value": "--last; rm -rf ${HOME}"}
+    where = {"name": "npm_config_registry", "value": "https://elsewhere.example"}
+    registry.add(WEATHER, packages=[npm(arguments=[*words, last], variables=[where])])
+    ended = command("add", WEATHER, "--yes", "--no-check")
+    assert ended.code == 0
+    assert "word-98 '--last; rm -rf $${HOME}'\n" in ended.out
+    assert "  careful   the variable npm_config_registry steers npx itself, or any program\n" in ended.out
+
+
+def test_a_json_configuration_cannot_keep_a_version(command, registry, config, tmp_path):
+    registry.add(WEATHER, packages=[npm()])
+    other = tmp_path / "mcp.json"
+    other.write_text('{"mcpServers": {}}')
+    ended = command("add", WEATHER, "--yes", "--config", other)
+    assert (ended.code, "has another program's format" in ended.err) == (2, True)
+    assert other.read_text() == '{"mcpServers": {}}'
+
+
 def test_options_of_the_registry_are_not_for_others(command, config):
     ended = command("add", "x", "--via", "npm", "--", "y")
     assert "--via, --set, --as and --keyring are for servers of the registry" in ended.err
@@ -256,6 +276,7 @@ def with_table(config):
 
 def test_an_update_keeps_comments_and_the_users_own_changes(command, registry, config):
     with_table(config)
+    config.write_text(config.read_text().replace('"npx"', '"/usr/bin/npx"'))
     registry.add(WEATHER, packages=[npm()])
     assert command("update").out == "nothing is newer\n"
     newer = [KEY, {"name": "LOG", "default": "warn"}, {"name": "REGION", "default": "eu"}]

@@ -176,6 +176,17 @@ async def test_another_entry_than_the_one_that_was_asked_for_is_refused(registry
         await connect().entry("com.example/a")
 
 
+async def test_what_nests_deeply_is_read_or_refused(registry: Registry, connect: Connect) -> None:
+    for depth in (100, 900, 5_000):
+        deep = "[" * depth + "]" * depth
+        registry.status(200, f'{{"servers": [{{"server": {{"name": "com.example/a", "version": "1", "x": {deep}}}}}]}}')
+        try:
+            assert len((await connect(cache=0).search(["example"], 9)).entries) == 1
+        except RegistryUnavailable as error:
+            assert "does not answer with JSON" in str(error)
+            assert depth > 500
+
+
 @pytest.mark.parametrize("words", [[], ["  "], ["x" * 300]])
 async def test_a_search_has_words(connect: Connect, words: list[str]) -> None:
     with pytest.raises(InvalidRequest, match="give a word"):

@@ -17,7 +17,8 @@ Answers = Mapping[str, Sequence[str]]
 """The values by the names of their questions, as the configuration has them; several for one that may be repeated."""
 
 _VARIABLE = re.compile(r"\{([A-Za-z0-9_.-]{1,100})\}")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""Also halves of surrogate pairs, which no file can hold."""
 _ODD = re.compile(r"[^A-Za-z0-9_.-]+")
 _MOST_CHOICES = 200
 _LONGEST = 10_000

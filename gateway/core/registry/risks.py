@@ -18,12 +18,26 @@ _OPENING: Mapping[str, Mapping[str, str]] = {
         "--call": "a shell runs what follows it",
         "-p": "another package is installed with it",
         "--package": "another package is installed with it",
+        "--registry": "packages are taken from another registry",
     },
     "uvx": {
         "--from": "the package that is installed is the one that follows it",
         "--with": "another package is installed with it",
+        "--default-index": "packages are taken from another index",
+        "--index": "packages are taken from another index",
+        "--index-url": "packages are taken from another index",
+        "--extra-index-url": "packages are taken from another index",
+    },
+    "dnx": {
+        "--source": "packages are taken from another source",
+        "--add-source": "packages are taken from another source",
     },
 }
+_STEERING = re.compile(
+    r"(?:npm_config_|uv_|pip_|nuget_|dotnet_|docker_|ld_|dyld_)|(?:node_options|path|pythonpath|pythonstartup|home)$",
+    re.IGNORECASE,
+)
+"""Names of variables that say where programs take packages from, or what else they load."""
 _LOOPBACK = re.compile(r"http://(?:localhost|127\.0\.0\.1|\[::1\])(?:[:/?]|$)")
 
 
@@ -39,6 +53,9 @@ def risks_of(upstream: Mapping[str, Any]) -> Iterator[str]:
     for option, meaning in _OPENING.get(command, {}).items():
         if any(word == option or word.startswith(f"{option}=") for word in words):
             yield f"{option}: {meaning}"
+    for name in upstream.get("env", {}):
+        if _STEERING.match(name):
+            yield f"the variable {name} steers {command} itself, or any program"
     if command == "docker":
         yield from _of_folders(words)
 

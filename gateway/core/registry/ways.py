@@ -32,6 +32,8 @@ _IMAGE = re.compile(
     r"[a-z0-9][a-z0-9._/:-]{0,400}?(?P<tag>:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?P<digest>@sha256:[0-9a-f]{64})?"
 )
 _VERSION = re.compile(r"v?[0-9][A-Za-z0-9.+_-]{0,254}")
+_WHOLE_VERSION = re.compile(r"v?[0-9]{1,20}\.[0-9]{1,20}\.[0-9]{1,20}(?:[+-][A-Za-z0-9.+-]{1,200})?")
+"""For npm, to which a version of fewer numbers is a range."""
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _RANGE = re.compile(r"(?:^|\.)[xX](?:\.|$)")
 _SHA256 = re.compile(r"[a-f0-9]{64}")
@@ -205,11 +207,11 @@ class _Package(NamedTuple):
     own: Sequence[Argument]
     given: Sequence[Argument]
 
-    def exact(self, form: re.Pattern[str]) -> str:
+    def exact(self, form: re.Pattern[str], version: re.Pattern[str] = _VERSION) -> str:
         """Return the identifier if it is one, and its version is exact."""
         if not form.fullmatch(self.identifier):
             raise UnusableEntry("the name of its package is not one")
-        if not _VERSION.fullmatch(self.version) or _RANGE.search(self.version):
+        if not version.fullmatch(self.version) or _RANGE.search(self.version):
             raise UnusableEntry("it names no exact version of its package")
         return self.identifier
 
@@ -236,7 +238,7 @@ def _words(*words: str) -> list[Argument]:
 
 
 def _npx(package: _Package) -> tuple[str, list[Argument]]:
-    name = package.exact(_NPM)
+    name = package.exact(_NPM, _WHOLE_VERSION)
     base = _words(f"--registry={literal(package.base)}") if package.base else []
     own = [*_words("-y"), *base, *package.without("-y", "--yes")]
     return "npx", [*own, *_words(f"{name}@{package.version}"), *package.given]

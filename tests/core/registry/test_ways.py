@@ -166,6 +166,9 @@ def test_a_remote_is_a_url_with_headers() -> None:
         (package("npm", "--call=rm"), "the name of its package"),
         (package("npm", "weather", "latest"), "no exact version"),
         (package("npm", "weather", "1.x"), "no exact version"),
+        (package("npm", "weather", "1"), "no exact version"),
+        (package("npm", "weather", "1.2"), "no exact version"),
+        (package("npm", "weather", "1.2.3 || 2"), "no exact version"),
         (package("npm", "weather", "^1.2.3"), "no exact version"),
         (package("npm", "weather", None), "no exact version"),
         (package("npm", "../weather"), "the name of its package"),
@@ -181,6 +184,8 @@ def test_a_remote_is_a_url_with_headers() -> None:
         (package("npm", transport={"type": "streamable-http", "url": "http://127.0.0.1:1"}), "somebody has to start"),
         (package("npm", packageArguments=[{"type": "positional", "value": "a\nb"}]), "control characters"),
         (package("npm", packageArguments=[{"type": "positional", "value": "a\u202eb"}]), "invisible"),
+        (package("npm", packageArguments=[{"type": "positional", "value": "a\ud800b"}]), "control characters"),
+        (package("npm", environmentVariables=[{"name": "A", "default": "\udfff"}]), "control characters"),
         (package("npm", packageArguments=[{"type": "named", "name": "--"}]), "has no name"),
         (package("npm", packageArguments=[{"type": "positional", "value": "x" * 20_000}]), "too long"),
         (package("npm", environmentVariables=[{"name": "A=B"}]), "variables has a name that is not one"),
@@ -246,6 +251,17 @@ def test_what_opens_the_machine_is_pointed_out(words: list[str], risk: str) -> N
     assert not list(risks_of(package("oci", "acme/x").upstream({}, "r")))
     assert not list(risks_of({"url": "http://127.0.0.1:8000/mcp"}))
     assert list(risks_of({"url": "http://127.0.0.1.example/mcp"}))
+
+
+@pytest.mark.parametrize("name", ["npm_config_registry", "NODE_OPTIONS", "UV_INDEX", "LD_PRELOAD", "PATH"])
+def test_variables_that_steer_the_program_are_pointed_out(name: str) -> None:
+    way = package(environmentVariables=[{"name": name, "value": "x"}, {"name": "API_PATH", "value": "y"}])
+    assert list(risks_of(way.upstream({}, "r"))) == [f"the variable {name} steers npx itself, or any program"]
+
+
+def test_another_registry_of_packages_is_pointed_out() -> None:
+    way = package(registryBaseUrl="https://packages.example")
+    assert list(risks_of(way.upstream({}, "r"))) == ["--registry: packages are taken from another registry"]
 
 
 def test_questions_of_one_name_are_asked_once_if_they_are_the_same() -> None:
