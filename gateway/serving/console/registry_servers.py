@@ -113,7 +113,7 @@ def _about(entry: RegistryEntry) -> dict[str, Any]:
         "status": entry.status,
         "status_words": entry.status_words[:_LONGEST],
         "repository": entry.repository[:_LONGEST],
-        "runs_with": list(dict.fromkeys(way.runs_with[:_LONGEST] for way in ways_of(entry))),
+        "runs_with": list(dict.fromkeys(way.runs_with for way in ways_of(entry) if way.obstacle is None)),
     }
 
 

@@ -363,7 +363,7 @@ def test_a_server_of_the_registry_is_found_filled_in_and_added(
     with opened(config, with_registry(registry)) as console:
         assert 'hx-get="/console/registry"' in console.page("/servers")
         (found,) = console.json("/registry?words=weather")["servers"]
-        assert (found["name"], found["runs_with"]) == ("io.github.acme/weather", ["npx", "mcpb", "url"])
+        assert (found["name"], found["runs_with"]) == ("io.github.acme/weather", ["npx", "url"])
         page = console.page("/registry?words=weather") + console.page(
             "/registry/server?name=io.github.acme/weather@1.2.0"
         )
