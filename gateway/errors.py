@@ -472,6 +472,10 @@ class LoginUnreadable(VaultLocked):
     """The tokens of one login cannot be opened: they were sealed with another key, or are damaged."""
 
 
+class RegistryUnavailable(GatewayError):
+    """The registry of MCP servers does not answer, or not with what a registry answers."""
+
+
 class ArgumentError(GatewayError):
     """Content that an argument of a call names is missing, of the wrong kind, too large, or not for this upstream."""
 

@@ -45,6 +45,7 @@ SLOW = {
     "interaction": "bridges",
     "lab": "processes",
     "real": "real",
+    "registry": "processes",
     "routing/calibration": "processes",
     "routing/test_end_to_end.py": "processes",
     "runtime": "processes",

@@ -37,6 +37,8 @@ COMMANDS: Final[Mapping[str, _Command]] = {
     "init": _Command("init.init", "Write a first mcp-gateway.toml."),
     "import": _Command("import_servers.import_", "Import the MCP servers of your hosts."),
     "add": _Command("add.add", "Add an MCP server to the configuration."),
+    "search": _Command("search.search", "Find MCP servers in the registry."),
+    "update": _Command("update.update", "Update MCP servers from the registry."),
     "login": _Command("logins.login", "Log in to an MCP server that wants it (OAuth)."),
     "logout": _Command("logins.logout", "Log out of an MCP server."),
     "remove": _Command("upstreams.remove", "Remove an MCP server from the configuration."),

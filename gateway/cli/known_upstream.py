@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from gateway.config.schema import Settings
 from gateway.core.near_names import which_name
 from gateway.core.wording import plain
 from gateway.errors import ConfigError
@@ -25,3 +26,14 @@ def unknown_upstream(
     none = "the configuration has none: `mcp-gateway add` adds one"
     what = "neither an upstream nor a program" if or_program else "no upstream"
     return ConfigError(f"there is {what} {plain(name)!r}", where=where, remedy=which_name(name, upstreams, none=none))
+
+
+def only_upstream(settings: Settings, name: str, where: str | None = None, *, or_program: bool = False) -> Settings:
+    """Return the settings with only this upstream.
+
+    Raises:
+        ConfigError: there is none of this name; with `or_program`, nor a program.
+    """
+    check_upstream(name, settings.upstreams, where=where, or_program=or_program)
+    chosen = settings.upstreams[name].model_copy(update={"enabled": True})
+    return settings.model_copy(update={"upstreams": {name: chosen}})

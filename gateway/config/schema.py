@@ -25,6 +25,7 @@ from gateway.config.long_call_settings import LongCallSettings
 from gateway.config.moments import moment_in
 from gateway.config.overload_settings import OverloadSettings
 from gateway.config.policy_settings import PinMode, PinSettings, PolicySettings
+from gateway.config.registry_settings import RegistrySettings
 from gateway.config.section import SecretSection, Section
 from gateway.config.shared_settings import SharedSettings
 from gateway.config.token_count_settings import TokenCountSettings
@@ -33,6 +34,7 @@ from gateway.config.upstream_auth_settings import UpstreamAuthSettings
 from gateway.core.model.json_values import is_dict
 from gateway.core.model.quantities import Duration, Size
 from gateway.core.profiles.profile import ProfileSource
+from gateway.core.registry.entry import SERVER_AT_VERSION
 
 Seconds = Annotated[Duration, Field(gt=0, le=86_400)]
 Bytes = Annotated[Size, Field(gt=0)]
@@ -214,6 +216,8 @@ class UpstreamSettings(SecretSection):
     """Whether only tools that declare `readOnlyHint` are offered."""
     pins: PinMode | None = None
     """What happens if its tools change after they were pinned; omitted: as `[pins] mode` says."""
+    registry: Annotated[str, Field(pattern=SERVER_AT_VERSION)] | None = None
+    """The entry of the registry that it was added from, `NAME@VERSION`; `mcp-gateway update` looks for a newer one."""
     enabled: bool = True
     """Whether it is connected to at all."""
     max_message_bytes: Bytes = 64 * 1024 * 1024
@@ -714,6 +718,7 @@ class Settings(SecretSection):
     console: ConsoleSettings = ConsoleSettings()
     tokens: TokenCountSettings = TokenCountSettings()
     shared: SharedSettings = SharedSettings()
+    registry: RegistrySettings = RegistrySettings()
     upstreams: dict[Annotated[str, Field(pattern=UPSTREAM_NAME, max_length=UPSTREAM_NAME_LENGTH)], UpstreamSettings] = (
         Field(default_factory=dict[str, UpstreamSettings])
     )

@@ -19,7 +19,7 @@ LIVE = frozenset(
         *("store.max_bytes", "store.max_bytes_per_owner", "store.expires", "store.timeout"),
         *(f"overload.{key}" for key in OverloadSettings.model_fields if key not in ("memory", "media_queue")),
         *(f"audit.{key}" for key in AuditSettings.model_fields if key not in ("path", "otlp")),
-        *("access", "limits", "pins", "policy", "profiles", "shared", "tokens", "toolsets", "upstreams"),
+        *("access", "limits", "pins", "policy", "profiles", "registry", "shared", "tokens", "toolsets", "upstreams"),
     }
 )
 """Sections and keys that a running gateway applies. Everything else is read once, at the start."""
@@ -27,7 +27,9 @@ LIVE = frozenset(
 FIXED = frozenset({"access.authorization_server"})
 """Keys of such sections that it does not: they too are read once, at the start."""
 
-LIVE_OF_UPSTREAM = frozenset({"accept", "tools", "timeout", "session_idle", "max_sessions", "read_only", "pins"})
+LIVE_OF_UPSTREAM = frozenset(
+    {"accept", "tools", "timeout", "session_idle", "max_sessions", "read_only", "pins", "registry"}
+)
 """Settings of an upstream that apply without reconnecting."""
 
 

@@ -193,6 +193,14 @@ def seconds_words(seconds: float) -> str:
     return f"{minutes:,} min {rest} s" if rest else f"{minutes:,} min"
 
 
+def age_words(seconds: float) -> str:
+    """Format an age: `40 minutes`, `3 hours`, `2 days`."""
+    for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= length:
+            return counted(int(seconds // length), unit)
+    return "less than a minute"
+
+
 def probed(known: Probed) -> str:
     """Format the known facts about sound or video: `2 min 5 s, opus, 2 channels, 48 kHz`."""
     channels = {None: None, 1: "mono", 2: "stereo"}.get(known.channels, f"{known.channels} channels")

@@ -80,7 +80,7 @@ def test_commands_and_their_options_exist(page: Path) -> None:
         inner = getattr(command, "commands", {})
         if inner and len(words) > 1 and words[1] in inner:
             command = inner[words[1]]
-        known = {option for parameter in command.params for option in parameter.opts}
+        known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
         used = {word.split("=")[0] for word in words if word.startswith("--") and len(word) > 2}
         assert used <= known | {"--debug", "--help"}, f"{page.name}: mcp-gateway {line}"
 

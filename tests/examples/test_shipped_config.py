@@ -23,6 +23,7 @@ NO_DEFAULT |= {"gateway.model", "store.max_bytes_per_owner", "store.key", "files
 NO_DEFAULT |= {"model_proxy.to", "model_proxy.token", "model_proxy.profile"}
 NO_DEFAULT |= {"policy.rules", "http.tls_certificate", "http.tls_key"}
 OF_AN_UPSTREAM = {"command", "url", "args", "cwd", "session", "pins", "auth", "headers_from_claims", "claims_from"}
+OF_AN_UPSTREAM |= {"registry"}
 """Keys that show a value although they are left out by default: of the sections, and of an upstream."""
 
 

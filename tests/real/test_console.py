@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from tests.servers.registry_server import Registry, running_registry
 from tests.serving.console.browser import with_hosts_of
 from tests.telemetry.conftest import Serving
 
@@ -63,11 +64,33 @@ def script(folder: Path) -> Path:
 
 
 @pytest.fixture
-def console(tmp_path: Path) -> Any:
+def registry() -> Any:
+    with running_registry() as one:
+        secret = {"name": "API_KEY", "description": EVIL, "isRequired": True, "isSecret": True}
+        units = {"type": "named", "name": "--units", "choices": ["metric", "imperial"], "isRequired": True}
+        folders = {"type": "positional", "valueHint": "folder", "isRepeated": True, "description": "To be read."}
+        package = {"registryType": "npm", "identifier": "@acme/weather", "version": "1.2.0"}
+        one.add(
+            "io.github.acme/weather",
+            "1.2.0",
+            title="Weather",
+            description="Weather for any place, as maps and diagrams",
+            packages=[
+                {**package, "packageArguments": [units, folders], "environmentVariables": [secret]},
+                {**package, "registryType": "mcpb"},
+            ],
+            remotes=[{"type": "sse", "url": "http://weather.example/sse"}],
+        )
+        one.add("com.example/weather-evil", title=EVIL, description=EVIL * 20, remotes=[])
+        yield one
+
+
+@pytest.fixture
+def console(tmp_path: Path, registry: Registry) -> Any:
     python, here = json.dumps(sys.executable), json.dumps(str(ROOT))
     config = tmp_path / "gateway.toml"
     config.write_text(
-        "[gateway]\nname = 'Weather desk'\n"
+        f"[gateway]\nname = 'Weather desk'\n[registry]\nurl = '{registry.base}'\n"
         f"[upstreams.charts]\ncommand = {python}\nargs = ['-m', 'examples.charts']\ncwd = {here}\n"
         f"[upstreams.paper]\ncommand = {python}\nargs = ['-m', 'tests.servers.kinds_stdio']\ncwd = {here}\n"
         f"[upstreams.odd]\ncommand = {python}\n"
@@ -96,8 +119,8 @@ CALLS = (
 ACTS = {
     f"act-{name}"
     for name in (
-        *("add", "restart", "tools", "disable", "answer", "again", "file", "cancel", "compare", "approve", "edit"),
-        *("calibrate", "take-away", "remove"),
+        *("add", "registry", "restart", "tools", "disable", "answer", "again", "file", "cancel", "compare", "approve"),
+        *("edit", "calibrate", "take-away", "remove"),
     )
 }
 
@@ -139,6 +162,8 @@ def test_every_screen_in_a_browser(console: Serving, chromium: str, node_modules
         {"name": "servers", "path": "/console/servers"},
         {"name": "server", "path": "/console/servers/odd"},
         {"name": "failed-server", "path": "/console/servers/gone"},
+        {"name": "registry", "path": "/console/registry?words=weather"},
+        {"name": "registry-server", "path": "/console/registry/server?name=io.github.acme/weather"},
         {"name": "approvals", "path": "/console/approvals"},
         {"name": "access", "path": "/console/access"},
         {"name": "store", "path": "/console/store"},

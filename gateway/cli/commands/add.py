@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal, cast
 
 import typer
 
+from gateway.cli.add_from_registry import RegistryOptions, add_from_registry
+from gateway.cli.check_added import check_added
 from gateway.cli.command_context import CommandContext, ConfigFile
 from gateway.cli.configuration_file import say_if_taken_over
 from gateway.cli.exit_codes import DONE, refuse
@@ -17,6 +19,7 @@ from gateway.config.expansion import expand
 from gateway.config.find_config import config_candidates, find_file
 from gateway.config.load_settings import PYTHON_VARIABLE
 from gateway.config.logins import login_command, url_behind, with_time_to_log_in
+from gateway.core.registry.entry import is_registry_name
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.configuration_file import ConfigurationFile
 from gateway.hosts.config_files.login_probe import ask_for_logins
@@ -25,7 +28,13 @@ from gateway.hosts.config_files.starter_config import check_upstream, from_words
 
 def add(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name for the server; its tools become NAME__tool.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="Name for the server; its tools become NAME__tool. Alone: NAME[@VERSION] of the registry.",
+        ),
+    ],
     server: Annotated[
         list[str] | None,
         typer.Argument(metavar="URL|-- COMMAND", help="Its URL, or its command line after --."),
@@ -49,16 +58,46 @@ def add(
     pin: Annotated[
         bool, typer.Option("--pin", help="Pin its tools: withhold those that change later. docs/policy.md")
     ] = False,
+    via: Annotated[
+        Literal["npm", "pypi", "oci", "nuget", "url"] | None,
+        typer.Option("--via", help="Registry: the kind of package or address, if it has several."),
+    ] = None,
+    values: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Registry: a value that the server asks for. Repeatable."),
+    ] = None,
+    own_name: Annotated[
+        str | None, typer.Option("--as", metavar="NAME", help="Registry: the name that the server gets here.")
+    ] = None,
+    keyring: Annotated[
+        bool | None,
+        typer.Option("--keyring/--no-keyring", help="Registry: secrets go into the keyring. Default: if there is one."),
+    ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check/--no-check", help="Registry: start it once, and show what your hosts will see of it."),
+    ] = True,
     config: ConfigFile = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Create a missing configuration without asking.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Do not ask: create a missing configuration, add what was shown.")
+    ] = False,
 ) -> int:
     """Add an MCP server to the configuration; a running gateway applies the change.
 
     Examples: mcp-gateway add time -- uvx mcp-server-time
 
     mcp-gateway add docs https://example.com/mcp --header 'Authorization: Bearer ${DOCS_TOKEN}'
+
+    mcp-gateway add io.github.acme/weather@1.2.0 --set UNITS=metric
     """
     words = server or []
+    of_registry = RegistryOptions(via, values or (), own_name, keyring, replace, pin, yes)
+    if not words and is_registry_name(name):
+        if env or header or cwd is not None or kind:
+            refuse("--env, --header, --cwd and --type are not for servers of the registry: give values with --set")
+        return _add_from_registry(name, _file(config, yes), config, of_registry, check=check)
+    if any(one is not None for one in (via, values, own_name, keyring)):
+        refuse("--via, --set, --as and --keyring are for servers of the registry: mcp-gateway add io.github.x/y")
     after_dashes = cast("CommandContext", context.obj).after_dashes
     if words and not _is_url(words[0]) and not after_dashes:
         refuse("put -- before the command line, so that its options are not taken for this command's own")
@@ -75,6 +114,19 @@ def add(
     _warn(name, upstream)
     if say_if_taken_over(file):
         say(f"next: `mcp-gateway tools{file.as_option}` starts it and lists its tools")
+    return DONE
+
+
+def _add_from_registry(
+    name: str, file: ConfigurationFile, config: Path | None, options: RegistryOptions, *, check: bool
+) -> int:
+    added = add_from_registry(name, file, config, options)
+    if isinstance(added, int):
+        return added
+    usable = say_if_taken_over(file)
+    if check and usable:
+        return check_added(added, file)
+    say(f"next: `mcp-gateway check {added}{file.as_option}` starts it, and shows what hosts see of it")
     return DONE
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gateway.config.toml_text import inline, table_text
+from gateway.core.model.json_values import is_list
 from gateway.hosts.config_files import toml_tables
 
 if TYPE_CHECKING:
@@ -56,40 +57,53 @@ def changed(text: str, name: str, values: Mapping[str, Any], *, without: Sequenc
             if key in table and key not in values:
                 del table[key]
         for key, value in values.items():
-            table[key] = inline(value)
+            _set(table, key, value)
 
     return edited(text, edit) if own is None else _edited_at(text, own, edit)
 
 
-def with_tools(text: str, name: str, values: Mapping[str, Any]) -> str:
-    """Set these values of the upstream's `tools`, where they are written: in a table with a header, or in its own.
+def with_subtable(text: str, name: str, key: str, values: Mapping[str, Any], *, without: Sequence[str] = ()) -> str:
+    """Set these values of a table in an upstream, such as `tools`, and remove those in `without`.
+
+    They are set where the table is written: with a header of its own, or in the upstream's; a new one gets a header.
 
     Raises:
         NotEditable: the text cannot be edited.
     """
-    path = (_TABLE, name, "tools")
-    own, tools = (
+    path = (_TABLE, name, key)
+    own, nested = (
         next((one for one in toml_tables.tables(text) if one.path == wanted), None) for wanted in (path[:2], path)
     )
-    if tools is not None:
-        return _edited_at(text, tools, lambda document: _table_at(document, *path).update(_inline_each(values)))
+
+    def edit(document: "TOMLDocument") -> None:
+        upstream = _table_at(document, *path[:2])
+        if key not in upstream:
+            upstream[key] = inline(values)
+            return
+        for each in without:
+            upstream[key].pop(each, None)
+        for each, value in values.items():
+            upstream[key][each] = inline(value)
+
+    if nested is not None:
+        return _edited_at(text, nested, edit)
     if own is None:
-        return edited(text, lambda document: _with_values(_table_at(document, _TABLE, name), values))
-    if "tools" in _names_in(text[own.start : own.end], path[:2]):
-        return _edited_at(text, own, lambda document: _with_values(_table_at(document, *path[:2]), values))
+        return edited(text, edit)
+    if key in _names_in(text[own.start : own.end], path[:2]):
+        return _edited_at(text, own, edit)
     added = table_text(path, values)
     return f"{text[: own.end].rstrip(chr(10))}\n\n{added}{text[own.end :]}"
 
 
-def _with_values(upstream: Any, values: Mapping[str, Any]) -> None:
-    if "tools" in upstream:
-        upstream["tools"].update(_inline_each(values))
+def _set(table: Any, key: str, value: Any) -> None:
+    """Set a value; in a list of the same length only the items that differ, so that comments between them stay."""
+    before = table.get(key)
+    if is_list(value) and is_list(before) and len(value) == len(before):
+        for place, item in enumerate(value):
+            if before[place] != item:
+                before[place] = item
     else:
-        upstream["tools"] = inline(values)
-
-
-def _inline_each(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: inline(value) for key, value in values.items()}
+        table[key] = inline(value)
 
 
 def _names_in(text: str, path: Sequence[str]) -> Mapping[str, Any]:

@@ -30,7 +30,7 @@ class _Entries(NamedTuple):
     command: str
 
 
-WAY_IN = ("command", "args", "env", "cwd", "url", "transport", "headers")
+WAY_IN = ("command", "args", "env", "cwd", "url", "transport", "headers", "registry")
 """Keys that decide which server an upstream is; the others say how it is treated."""
 
 _JSON_WAY_IN = frozenset(
@@ -98,6 +98,27 @@ class ConfigurationText:
             lambda text: toml_upstreams.changed(text, name, upstream, without=WAY_IN), {name: {**kept, **upstream}}
         )
 
+    def with_changes(self, name: str, upstream: Mapping[str, Any]) -> "ConfigurationText":
+        """Return the configuration with this table for an upstream; only what differs is written.
+
+        Raises:
+            ConfigError: there is no such upstream, or the text cannot be changed exactly.
+        """
+        before, nested = self._existing(name), ("env", "headers")
+
+        def edit(text: str) -> str:
+            for key in nested:
+                now, then = as_object(upstream.get(key)), as_object(before.get(key))
+                changed = {each: value for each, value in now.items() if then.get(each) != value}
+                gone = [each for each in then if each not in now]
+                if changed or gone:
+                    text = toml_upstreams.with_subtable(text, name, key, changed, without=gone)
+            values = {key: one for key, one in upstream.items() if key not in nested and before.get(key) != one}
+            gone = [key for key in before if key not in upstream]
+            return toml_upstreams.changed(text, name, values, without=gone) if values or gone else text
+
+        return self._toml(edit, {name: dict(upstream)})
+
     def without_upstream(self, name: str) -> "ConfigurationText":
         """Return the configuration without the upstream, and without the comment right above it.
 
@@ -153,7 +174,7 @@ class ConfigurationText:
         if not edits:
             return self
         after = {**before, "tools": {**tools, **edits}}
-        return self._toml(lambda text: toml_upstreams.with_tools(text, name, edits), {name: after})
+        return self._toml(lambda text: toml_upstreams.with_subtable(text, name, "tools", edits), {name: after})
 
     def tokens(self) -> dict[str, Mapping[str, Any]]:
         """Return the tables of its tokens by name, as written. Raises ConfigError if the text is malformed."""

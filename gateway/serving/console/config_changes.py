@@ -8,13 +8,15 @@ written.
 import hashlib
 import logging
 from collections.abc import Callable, Mapping
-from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from anyio import to_thread
 from starlette.requests import Request
 
+from gateway.config.expansion import NoValue
 from gateway.config.logins import with_time_to_log_in
+from gateway.config.secret_sources import keep_in_keyring
 from gateway.core.model.json_values import is_list
 from gateway.core.tools.catalogue.choose_tools import ToolChoice
 from gateway.errors import ConfigError, GatewayError, InvalidRequest
@@ -23,6 +25,7 @@ from gateway.hosts.config_files.starter_config import check_upstream, from_line
 from gateway.hosts.config_files.upstream_edits import ConfigurationText
 from gateway.serving.console.console import Console
 from gateway.serving.console.found_servers import with_found_servers
+from gateway.serving.console.registry_servers import with_registry_server
 from gateway.serving.console.shown_difference import shown_difference
 from gateway.serving.console.submitted import Submitted, submitted
 from gateway.serving.console.views import View
@@ -30,6 +33,7 @@ from gateway.serving.console.views import View
 logger = logging.getLogger(__name__)
 
 _NO_FILE = "this gateway was started without a configuration file, so there is none to change"
+_FROM_REGISTRY = "registry"
 _BEGIN_ONE = "`mcp-gateway init` or `mcp-gateway import` writes one; then start the gateway with --config"
 
 Change = Callable[[ConfigurationText, Submitted], ConfigurationText]
@@ -41,6 +45,8 @@ class ProposedChange(NamedTuple):
     file: ConfigurationFile
     before: ConfigurationText
     after: ConfigurationText
+    in_keyring: Mapping[str, str] = MappingProxyType({})
+    """Secrets that are stored when it is written, by the names of their entries."""
 
     @property
     def mark(self) -> str:
@@ -60,17 +66,21 @@ def configuration_file(console: Console) -> ConfigurationFile:
 
 
 def propose(console: Console, form: Submitted) -> ProposedChange:
-    """Return the change that a form asks for, blocking.
+    """Return the change that a form asks for, blocking, in a thread of the event loop's.
 
     Raises:
         ConfigError: the file cannot be changed like this.
         InvalidRequest: the form asks for nothing that can be done.
+        RegistryUnavailable: it asks for a server of the registry, which does not answer.
     """
     change = _CHANGES.get(form.line("change"))
-    if change is None:
-        raise InvalidRequest("this is not a change", remedy=f"`change` is one of {', '.join(_CHANGES)}")
+    if change is None and form.line("change") != _FROM_REGISTRY:
+        known = ", ".join([*_CHANGES, _FROM_REGISTRY])
+        raise InvalidRequest("this is not a change", remedy=f"`change` is one of {known}")
     file = configuration_file(console)
     before = file.text
+    if change is None:
+        return ProposedChange(file, before, *with_registry_server(console, before, form))
     return ProposedChange(file, before, change(before, form))
 
 
@@ -168,7 +178,7 @@ async def _written(console: Console, request: Request) -> Mapping[str, Any]:
         raise InvalidRequest(
             "the configuration was changed meanwhile, so nothing was written", remedy="look at the change once more"
         )
-    await to_thread.run_sync(partial(proposed.file.write, proposed.after))
+    await to_thread.run_sync(_write, proposed)
     logger.info("the configuration was changed in the console: %s %s", form.line("change"), form.line("name"))
     told = {"file": str(proposed.file.path), "change": form.line("change"), "name": form.line("name")}
     try:
@@ -176,6 +186,15 @@ async def _written(console: Console, request: Request) -> Mapping[str, Any]:
     except GatewayError as error:
         return {**told, "applied": [], "restart_needed": [], "problem": str(error)}
     return {**told, "applied": _in_words(difference), "restart_needed": difference["restart_needed"], "problem": None}
+
+
+def _write(proposed: ProposedChange) -> None:
+    for entry, value in proposed.in_keyring.items():
+        try:
+            keep_in_keyring(entry, value)
+        except NoValue as failed:
+            raise ConfigError(f"{entry} cannot be stored: {failed}", remedy=failed.remedy) from None
+    proposed.file.write(proposed.after)
 
 
 def _in_words(difference: Mapping[str, Any]) -> list[str]:

@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 from starlette.responses import HTMLResponse, Response
 
 from gateway._version import __version__
-from gateway.core.wording import counted, size_words
+from gateway.core.wording import age_words, counted, size_words
 from gateway.telemetry.sanitize import neutral
 
 PAGE_HEADERS = {
@@ -37,7 +37,13 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters: dict[str, Any] = {"clean": neutral, "size": size_words, "duration": duration, "addresses": addresses}
+    filters: dict[str, Any] = {
+        "clean": neutral,
+        "size": size_words,
+        "duration": duration,
+        "age": age_words,
+        "addresses": addresses,
+    }
     names: dict[str, Any] = {"version": __version__, "counted": counted, "bars": bars}
     environment.filters.update(filters)  # pyright: ignore[reportUnknownMemberType]
     environment.globals.update(names)  # pyright: ignore[reportUnknownMemberType]

@@ -28,6 +28,7 @@ from gateway.serving.console.found_servers import VIEWS as FOUND_VIEWS
 from gateway.serving.console.home import VIEWS as HOME_VIEWS
 from gateway.serving.console.hosts import PROFILE_VIEWS
 from gateway.serving.console.hosts import VIEWS as HOST_VIEWS
+from gateway.serving.console.registry_servers import VIEWS as REGISTRY_VIEWS
 from gateway.serving.console.responses import PAGE_HEADERS, as_json, page
 from gateway.serving.console.servers import VIEWS as SERVER_VIEWS
 from gateway.serving.console.stored import VIEWS as STORE_VIEWS
@@ -47,6 +48,7 @@ VIEWS = (
     *PROFILE_VIEWS,
     *SERVER_VIEWS,
     *FOUND_VIEWS,
+    *REGISTRY_VIEWS,
     *CHANGE_VIEWS,
     *APPROVAL_VIEWS,
     *ACCESS_VIEWS,

@@ -67,6 +67,17 @@ async function doThings(page) {
   await change(page, page.getByRole("button", { name: "Show the change" }));
   await page.getByRole("link", { name: "Look at added" }).click();
 
+  watch(page, "act-registry");
+  await page.goto(`${origin}/console/servers`);
+  await page.fill("[name=words]", "weather");
+  await page.getByRole("button", { name: "Search" }).click();
+  await page.locator(".results summary", { hasText: "add it" }).first().click();
+  await page.fill("[name='value.API_KEY']", "sesame-77");
+  await page.selectOption("[name='value.units']", "metric");
+  await page.locator(".results").getByRole("button", { name: "Show the change" }).first().click();
+  await page.locator(".results .diff", { hasText: "@acme/weather@1.2.0" }).waitFor();
+  await page.goto(`${origin}/console/servers/added`);
+
   watch(page, "act-restart");
   await page.getByRole("button", { name: "Restart" }).click();
   await page.locator("#server-state .chip", { hasText: "ready" }).waitFor();

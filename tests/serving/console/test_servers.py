@@ -1,14 +1,17 @@
 """Servers in the console: what is shown of them, what can be done with them, and changes of the configuration."""
 
 import json
+import os
 import sys
 import time
+import tomllib
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.servers.registry_server import Registry, running_registry
 from tests.serving.console.browser import Browser, opened, with_hosts_of
 from tests.telemetry.conftest import META, PATIENCE, SERVERS
 
@@ -324,3 +327,86 @@ def test_hostile_names_and_words_of_a_server_do_nothing(config: Path, tmp_path: 
 def test_each_page_names_the_configuration_of_its_gateway(console: Browser, config: Path) -> None:
     for path in ("/", "/servers", "/approvals"):
         assert str(config) in console.page(path).split('<footer class="foot">')[1]
+
+
+@pytest.fixture
+def registry() -> Generator[Registry]:
+    with running_registry() as one:
+        yield one
+
+
+def with_registry(registry: Registry) -> str:
+    return f'# mine\n[registry]\nurl = "{registry.base}"\ncache = 0\n'
+
+
+def test_a_server_of_the_registry_is_found_filled_in_and_added(
+    registry: Registry, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "tests.keyring_file.FileKeyring")
+    monkeypatch.setenv("KEYRING_FILE", str(config.parent / "ring.json"))
+    monkeypatch.setenv("PATH", f"{config.parent}{os.pathsep}{os.environ['PATH']}")
+    npx = config.parent / "npx"
+    npx.write_text(f"#!/bin/sh\nexec {sys.executable} {SERVERS / 'turncoat_stdio.py'}\n")
+    npx.chmod(0o755)
+    inputs = [
+        {"name": "API_KEY", "isSecret": True, "isRequired": True, "description": "<script>alert(1)</script>"},
+        {"name": "LOG", "default": "info"},
+    ]
+    units = {"type": "named", "name": "--units", "isRequired": True, "choices": ["metric", "imperial"]}
+    folders = {"type": "positional", "valueHint": "folder", "isRepeated": True}
+    package = {"registryType": "npm", "identifier": "@acme/weather", "version": "1.2.0"}
+    registry.add(
+        "io.github.acme/weather",
+        "1.2.0",
+        title="<img src=x onerror=alert(1)>",
+        packages=[
+            {**package, "packageArguments": [units, folders], "environmentVariables": inputs},
+            {**package, "registryType": "mcpb"},
+        ],
+        remotes=[{"type": "sse", "url": "http://a.example/sse"}],
+    )
+    with opened(config, with_registry(registry)) as console:
+        assert 'hx-get="/console/registry"' in console.page("/servers")
+        (found,) = console.json("/registry?words=weather")["servers"]
+        assert (found["name"], found["runs_with"]) == ("io.github.acme/weather", ["npx", "url"])
+        page = console.page("/registry?words=weather") + console.page(
+            "/registry/server?name=io.github.acme/weather@1.2.0"
+        )
+        assert "<script>alert" not in page
+        assert "<img src=x" not in page
+        server = console.json("/registry/server?name=io.github.acme/weather")
+        assert (server["reference"], server["upstream"]) == ("io.github.acme/weather@1.2.0", "weather")
+        assert [way["obstacle"] is None for way in server["ways"]] == [True, False, True]
+        assert "not encrypted" in server["ways"][2]["risks"][0]
+        form = {"change": "registry", "server": server["reference"], "way": "1", "name": "rain"}
+        assert "values are missing: API_KEY, units" in console.post("/changes/show", form, 400)["error"]
+        form |= {"value.API_KEY": "sesame-77", "value.units": "metric", "value.folder": "/a\n/b", "value.LOG": ""}
+        shown = console.post("/changes/show", form)
+        assert "sesame-77" not in json.dumps(shown)
+        assert not (config.parent / "ring.json").exists()
+        assert console.change(**form)["applied"] == ["rain added"]
+        assert json.loads((config.parent / "ring.json").read_text()) == {"mcp-gateway/rain-API_KEY": "sesame-77"}
+        until(lambda: console.json("/servers/rain")["state"] == "ready")
+        assert tomllib.loads(config.read_text())["upstreams"]["rain"] == {
+            "command": "npx",
+            "args": ["-y", "@acme/weather@1.2.0", "--units", "metric", "/a", "/b"],
+            "env": {"API_KEY": "${keyring:rain-API_KEY}"},
+            "registry": "io.github.acme/weather@1.2.0",
+        }
+        assert "no way to run it" in console.post("/changes/show", {**form, "way": "9"}, 400)["error"]
+        assert "desktop program" in console.post("/changes/show", {**form, "way": "2"}, 400)["error"]
+        assert "not the name" in console.json("/registry/server?name=..%2F..%2Fx", 404)["error"]
+
+
+def test_a_registry_that_is_away_is_said_in_the_page(registry: Registry, config: Path) -> None:
+    registry.add("io.github.acme/weather", packages=[])
+    with opened(config, with_registry(registry)) as console:
+        console.json("/registry?words=weather")
+        registry.status(503)
+        assert "The registry does not answer. This is what it said" in console.page("/registry?words=weather")
+        assert console.json("/registry?words=weather")["age"] >= 0
+        failed = console.json("/registry?words=other", 404)
+        assert "answers with HTTP 503" in failed["error"]
+        assert "[registry] url" in failed["remedy"]
+        asked = console.client.get(f"{console.base}/registry?words=other", headers={"HX-Request": "true"})
+        assert (asked.status_code, "HTTP 503" in asked.text) == (200, True)
