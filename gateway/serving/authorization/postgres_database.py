@@ -19,7 +19,7 @@ import anyio
 from anyio import to_thread
 
 from gateway.errors import ConfigError
-from gateway.serving.authorization.availability import Availability
+from gateway.serving.databases.availability import Availability
 from gateway.serving.authorization.sql_database import VERSION, Rows, Transaction, statements_from
 
 if TYPE_CHECKING:

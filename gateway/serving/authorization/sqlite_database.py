@@ -16,7 +16,7 @@ from anyio import to_thread
 
 from gateway.config.schema import Settings
 from gateway.errors import ConfigError
-from gateway.serving.authorization.availability import Availability
+from gateway.serving.databases.availability import Availability
 from gateway.serving.authorization.sql_database import VERSION, Transaction, statements_from
 
 ResultT = TypeVar("ResultT")
