@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from gateway.serving.access import Access
     from gateway.serving.access.identified import Fault, Identified
     from gateway.serving.authorization.authorization_server import AuthorizationServer
+    from gateway.serving.cluster.cluster import Cluster
     from gateway.serving.console.console import Console
     from gateway.serving.mcp.early_stdio import EarlyStdio
     from gateway.serving.shared.attached_hosts import AttachedHosts
@@ -291,10 +292,9 @@ async def serve_http_with(
 
     `shared`: hosts on stdio can attach as well (`serve --shared`).
     """
-    from gateway.config.find_config import state_folder
     from gateway.content.links.base_url import Bases
-    from gateway.content.links.links import link_key
     from gateway.serving.access import Access
+    from gateway.serving.cluster.cluster import open_cluster
     from gateway.serving.content.routes import content_routes
     from gateway.serving.logins.routes import login_routes
     from gateway.serving.mcp.handshake import Identity
@@ -312,13 +312,12 @@ async def serve_http_with(
     serving = Serving(start.path, time.time(), principal="token" if settings.http.token else "local")
     reached = HostFacingState(serving)
     own = settings.gateway
-    key = link_key(settings.content.key, state_folder(os.environ))
     beside = HostsBeside.of(start, serving) if shared else None
 
     def bound(port: int) -> None:
         address = _origin(settings, port)
         base = f"{address}{own.root_path}"
-        gateway.links.serve_at(base, key)
+        gateway.links.serve_at(base, _link_key(settings, cluster))
         gateway.login_desk.serve_at(partial(_place, own.public_url, base))
         serving.transports[:0] = [f"{address}/mcp", f"{address}/sse"]
         _tell_where(settings, address)
@@ -340,6 +339,7 @@ async def serve_http_with(
     with anyio.CancelScope() as whole:
         async with (
             nullcontext() if authorization is None else aclosing(authorization),
+            open_cluster(settings) as cluster,
             controlled_gateway(
                 replace(start, on_refused=refused),
                 serving,
@@ -371,10 +371,22 @@ async def serve_http_with(
                 bases=Bases(own.root_path, settings.http.trusted_proxies),
                 public_url=own.public_url,
                 on_too_many=None if gateway.audit is None else gateway.audit.too_many_requests,
+                cluster=cluster,
             )
             reached.serves(app.state.downstream)
-            await _serve_on(app, settings.http, bound, None if beside is None else partial(beside.attached, gateway))
+            attached = None if beside is None else partial(beside.attached, gateway)
+            await _serve_on(app, settings.http, bound, attached, cluster)
     return DONE
+
+
+def _link_key(settings: Settings, cluster: "Cluster | None") -> bytes:
+    """Return the key that links are signed with: replicas have one together."""
+    from gateway.config.find_config import state_folder
+    from gateway.content.links.links import link_key
+
+    if cluster is not None and settings.content.key is None:
+        return cluster.secret.key("links")
+    return link_key(settings.content.key, state_folder(os.environ))
 
 
 async def _serve_on(
@@ -382,15 +394,21 @@ async def _serve_on(
     settings: HttpSettings,
     bound: Callable[[int], None],
     attached: "Callable[[], AbstractAsyncContextManager[AttachedHosts]] | None",
+    cluster: "Cluster | None",
 ) -> None:
     """Serve over HTTP, and the hosts that attach, if they can, from when the port is open."""
     from gateway.serving.mcp.http import serve_http
 
     async with AsyncExitStack() as stack:
         hosts = None if attached is None else await stack.enter_async_context(attached())
+        if cluster is not None:
+            await stack.enter_async_context(cluster.present())
 
         def on_bound(port: int) -> None:
             bound(port)
+            if cluster is not None:
+                app.state.draining.on_drain(cluster.index.freeze)
+                cluster.join(port)
             if hosts is not None:
                 hosts.open(app.state.downstream)
 

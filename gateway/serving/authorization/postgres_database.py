@@ -19,8 +19,8 @@ import anyio
 from anyio import to_thread
 
 from gateway.errors import ConfigError
-from gateway.serving.databases.availability import Availability
 from gateway.serving.authorization.sql_database import VERSION, Rows, Transaction, statements_from
+from gateway.serving.databases.availability import Availability
 
 if TYPE_CHECKING:
     import psycopg

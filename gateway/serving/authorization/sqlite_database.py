@@ -16,8 +16,8 @@ from anyio import to_thread
 
 from gateway.config.schema import Settings
 from gateway.errors import ConfigError
-from gateway.serving.databases.availability import Availability
 from gateway.serving.authorization.sql_database import VERSION, Transaction, statements_from
+from gateway.serving.databases.availability import Availability
 
 ResultT = TypeVar("ResultT")
 

@@ -148,4 +148,3 @@ class RedisConnection:
         if self._redis is not None:
             with anyio.move_on_after(_SECONDS, shield=True):
                 await self._redis.aclose()
-

@@ -5,7 +5,9 @@ Redelivery"). The SDK uses one event store for all sessions and names a stream b
 host counts from 1. So each session has a store of its own here, and all of them share one bound.
 """
 
+import base64
 import itertools
+import json
 import secrets
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -19,6 +21,13 @@ from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, J
 from gateway.core.model.json_size import memory_of
 from gateway.serving.mcp.written_json import WrittenArray
 
+LOST = (
+    "the replica of the gateway that had this request is gone, and nobody knows whether it was carried out "
+    "(repeat it if that does no harm)"
+)
+
+_LONGEST_REQUEST = 200
+"""Maximum characters of the id of a request that events name."""
 EVENT_BYTES = 500
 """Approximate memory of an event without its message."""
 
@@ -40,6 +49,8 @@ class Stream:
 
     name: str
     ended: bool = False
+    request: str | int | None = None
+    """The id of the request, if events name it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +72,15 @@ class Event:
 class Events:
     """The events of all sessions. Above a bound, the oldest are dropped."""
 
-    def __init__(self, bounds: Bounds | None = None, clock: Callable[[], float] = anyio.current_time) -> None:
+    def __init__(
+        self,
+        bounds: Bounds | None = None,
+        clock: Callable[[], float] = anyio.current_time,
+        *,
+        naming_requests: bool = False,
+    ) -> None:
         self.bounds = bounds or Bounds()
+        self.naming_requests = naming_requests
         self.size = 0
         self._clock = clock
         self._kept: dict[str, Event] = {}
@@ -128,13 +146,18 @@ class SessionEvents(EventStore):
         self._open: dict[str, Stream] = {}
         self._is_over = False
 
+    def begin(self, stream_id: str, request: str | int) -> None:
+        """Begin the stream of a request. Its events name the request, if that is of use to another replica."""
+        if self._events.naming_requests and not self._is_over:
+            self._open[stream_id] = Stream(stream_id, request=request)
+
     async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
         """Keep a message and return its id. Of None, or a message that is too large, only the place is kept."""
         number = next(self._numbers)
-        event_id = f"{self._key}-{number}"
         if self._is_over:
-            return event_id
+            return f"{self._key}-{number}"
         stream = self._open.setdefault(stream_id, Stream(stream_id))
+        event_id = f"{self._key}-{number}{_named(stream.request)}"
         if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
             stream.ended = True
             del self._open[stream_id]  # a host may reuse the id of a request
@@ -152,6 +175,7 @@ class SessionEvents(EventStore):
         """
         last = self.kept.get(last_event_id)
         if last is None:
+            await self._say_lost(last_event_id, send_callback)
             return None
         stream, sent = last.stream, last.number
         # More events may arrive while these are sent.
@@ -161,6 +185,14 @@ class SessionEvents(EventStore):
                 if event.message is not None:
                     await send_callback(EventMessage(event.message, event.id))
         return None if stream.ended else stream.name
+
+    async def _say_lost(self, last_event_id: str, send_callback: EventCallback) -> None:
+        """Answer a request that another replica had, and that is lost with it: its events name it."""
+        key, _, rest = last_event_id.partition("-")
+        request = _request_named(rest) if self._events.naming_requests and key != self._key else None
+        if request is not None:
+            error = JSONRPCError(jsonrpc="2.0", id=request, error=ErrorData(code=INTERNAL_ERROR, message=LOST))
+            await send_callback(EventMessage(error, f"{self._key}-{next(self._numbers)}"))
 
     def forget(self) -> None:
         """Remove all events of the session, which has ended, and keep no more."""
@@ -184,6 +216,24 @@ def size_of_message(message: JSONRPCMessage | None, most: int | None = None) -> 
         case _:
             value = message.params
     return memory_of(value, most)
+
+
+def _named(request: str | int | None) -> str:
+    """Return the end of the id of an event that names its request; nothing if it names none."""
+    text = "" if request is None else json.dumps(request)
+    if not 0 < len(text) <= _LONGEST_REQUEST:
+        return ""
+    return "-" + base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def _request_named(text: str) -> str | int | None:
+    """Return the request that is named at the end of an id, after the event's number."""
+    name = text.partition("-")[2]
+    try:
+        found = json.loads(base64.b64decode(name + "=" * (-len(name) % 4), altchars=b"-_", validate=True))
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, str | int) and not isinstance(found, bool) else None
 
 
 def _in_place_of(message: JSONRPCMessage | None) -> JSONRPCMessage | None:

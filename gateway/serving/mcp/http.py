@@ -18,6 +18,7 @@ from gateway.serving.access import Access, Identified
 from gateway.serving.access.resource_metadata import resource_metadata
 from gateway.serving.http import Listening, serve
 from gateway.serving.mcp.attendance import AttendanceMiddleware
+from gateway.serving.mcp.cluster_port import ClusterPort
 from gateway.serving.mcp.downstream import Downstream
 from gateway.serving.mcp.drain_streams import Draining
 from gateway.serving.mcp.era_headers import EraHeaderMiddleware
@@ -58,33 +59,39 @@ def http_app(
     bases: Bases | None = None,
     public_url: str | None = None,
     on_too_many: OnTooMany | None = None,
+    cluster: ClusterPort | None = None,
 ) -> Starlette:
     """Return the application: `/mcp`, `/sse` (each also with `/<profile>`), SSE's route for messages, a page at `/`.
 
     `access` identifies who sends a token; without it, that is `[http] token` alone. `profile_names` are the profiles
     that a path or the header `X-MCP-Profile` may choose. `telemetry` adds `/healthz`, `/readyz` and `/metrics`;
     `content` has the routes of stored content, `public` further ones that need no token. `bases` and `public_url` are
-    the addresses at which the gateway is reached. `on_too_many` is called with whoever sends too many requests. The
-    application's lifespan must be run. `app.state.draining` ends event streams (see `serve_http`);
-    `app.state.downstream` is the MCP server.
+    the addresses at which the gateway is reached. `on_too_many` is called with whoever sends too many requests.
+    `cluster` has the other replicas, if there may be any. The application's lifespan must be run. `app.state.draining`
+    ends event streams (see `serve_http`); `app.state.downstream` is the MCP server.
     """
     access = access or Access(settings)
-    downstream = Downstream(service, identity)
+    downstream = Downstream(service, identity, None if cluster is None else cluster.journal)
     allowed = allowed_by(settings, public_url)
     security = for_sdk(allowed)
-    events = Events()
+    events = Events(naming_requests=cluster is not None)
     manager = ResumableSessions(
         downstream.server,
         events,
         security_settings=security,
         max_request_body_size=settings.max_request_bytes,
         session_idle_timeout=settings.session_idle,
+        new_id=None if cluster is None else cluster.new_session,
+        on_end=(lambda _: None) if cluster is None else cluster.journal.closed,
     )
-    streamable = ModernEndpoint(downstream, security, settings.max_request_bytes, manager.handle_request)
+    streamable = ModernEndpoint(
+        downstream, security, settings.max_request_bytes, manager.handle_request, cluster=cluster
+    )
     scoped = ScopeMiddleware(
         streamable, downstream.check_scopes, partial(lacking_scopes, access, public_url), settings.max_request_bytes
     )
-    sse = SseEndpoints(downstream, security, settings.max_request_bytes, settings.max_unread_bytes)
+    messages = MESSAGES_PATH if cluster is None else f"{MESSAGES_PATH}/~{cluster.own}"
+    sse = SseEndpoints(downstream, security, settings.max_request_bytes, settings.max_unread_bytes, messages)
     public = (*public, *resource_metadata(access, public_url))
     draining = Draining()
 
@@ -92,6 +99,10 @@ def http_app(
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
         async with downstream.running(), manager.run(), events.expiring():
             yield
+
+    attended: ASGIApp = AttendanceMiddleware(EraHeaderMiddleware(scoped), downstream.attending)
+    if cluster is not None:
+        attended = cluster.in_sessions(attended, manager)
 
     def endpoint(path: str, app: ASGIApp, *, by_header: bool = True) -> list[BaseRoute]:
         chosen = draining.ending_streams(ProfileMiddleware(app, profile_names, by_header=by_header))
@@ -107,12 +118,16 @@ def http_app(
             *observed,
             *content,
             *public,
-            *endpoint("/mcp", AttendanceMiddleware(EraHeaderMiddleware(scoped), downstream.attending)),
+            *endpoint("/mcp", attended),
             *endpoint("/sse", sse.stream),
             # The profile is fixed when the stream is opened: it is part of the path that the host is given.
-            *endpoint(MESSAGES_PATH, sse.messages, by_header=False),
+            *endpoint(messages, sse.messages, by_header=False),
+            *([] if cluster is None else endpoint(MESSAGES_PATH + "/~{replica}", cluster.to_streams, by_header=False)),
         ],
-        middleware=[Middleware(Guard, access, allowed, bases or Bases(), public, public_url, on_too_many)],
+        middleware=[
+            *([] if cluster is None else [Middleware(cluster.recognising)]),
+            Middleware(Guard, access, allowed, bases or Bases(), public, public_url, on_too_many),
+        ],
         exception_handlers={404: _not_found, 405: _not_allowed},
         lifespan=lifespan,
     )

@@ -32,7 +32,9 @@ class SseEndpoints:
         security: TransportSecuritySettings,
         max_request_bytes: int,
         max_unread_bytes: int,
+        path: str = MESSAGES_PATH,
     ) -> None:
+        self._path = path
         self._downstream = downstream
         self._security = security
         self._max_request_bytes = max_request_bytes
@@ -64,6 +66,6 @@ class SseEndpoints:
 
     def _transport(self, profile: str | None) -> SseServerTransport:
         if profile not in self._transports:
-            path = MESSAGES_PATH if profile is None else f"{MESSAGES_PATH}/{profile}"
+            path = self._path if profile is None else f"{self._path}/{profile}"
             self._transports[profile] = SseServerTransport(path, self._security, self._max_request_bytes)
         return self._transports[profile]

@@ -1,0 +1,173 @@
+"""This replica of the gateway among the others: what they share, and what goes from one to another."""
+
+import logging
+import uuid
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from typing import Any
+
+import anyio
+import httpx2
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from gateway.config.schema import Settings
+from gateway.core.model.caller import Caller
+from gateway.errors import StateUnavailable
+from gateway.serving.cluster.forward_request import BrokenOff, Forwarder, Unreachable, forwarding_client
+from gateway.serving.cluster.hop_mark import HopMarks, remember_path
+from gateway.serving.cluster.keys import TAG
+from gateway.serving.cluster.own_address import own_address, reaches_no_other
+from gateway.serving.cluster.replicas import Replica, Replicas, new_id
+from gateway.serving.cluster.session_forwarding import SessionForwarding, answer_broken_off
+from gateway.serving.cluster.session_index import SessionIndex, SessionRecord
+from gateway.serving.cluster.session_notes import SessionNotes
+from gateway.serving.cluster.shared_secret import SharedSecret
+from gateway.serving.databases.availability import Availability
+from gateway.serving.databases.redis_connection import RedisConnection
+from gateway.serving.mcp.cluster_port import HOP_SCOPE, SessionsPort
+from gateway.serving.mcp.security import refused_response
+from gateway.system.background_tasks import background_tasks
+
+logger = logging.getLogger(__name__)
+
+_LEAVING_SECONDS = 5.0
+"""Time to hand the sessions over."""
+
+
+class Cluster:
+    """This replica (`gateway.serving.mcp.cluster_port.ClusterPort`). `open_cluster` opens it."""
+
+    def __init__(self, settings: Settings, client: httpx2.AsyncClient) -> None:
+        cluster = settings.cluster
+        assert cluster.url is not None
+        self._settings = settings
+        self.connection = RedisConnection(
+            cluster.url,
+            TAG,
+            "cluster.url",
+            Availability("the Redis of the cluster", "the other replicas cannot be asked at present"),
+        )
+        self.own = new_id()
+        self.secret = SharedSecret()
+        own = Replica(self.own, cluster.address or "")
+        self.replicas = Replicas(self.connection, own, cluster.lost_after, self._forgotten)
+        self.index = SessionIndex(self.connection, self.own, settings.http.session_idle)
+        self.journal = SessionNotes(self.index)
+        marks = HopMarks(self.own, partial(self.secret.key, "hop"))
+        self._marks = marks
+        self._forwarder = Forwarder(client, marks)
+
+    # -- the HTTP side -------------------------------------------------------------------------------------------------
+
+    def new_session(self) -> str:
+        """Return an id for a new session."""
+        return f"{self.own}.{uuid.uuid4().hex}"
+
+    def recognising(self, app: ASGIApp) -> ASGIApp:
+        """Wrap the whole application (`ClusterPort.recognising`)."""
+
+        async def recognise(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] == "http":
+                remember_path(scope)
+                if (hop := self._marks.read(scope)) is not None:
+                    scope[HOP_SCOPE] = hop
+                    scope["client"] = None if hop.peer is None else (hop.peer, 0)
+                    scope["scheme"] = hop.scheme
+            await app(scope, receive, send)
+
+        return recognise
+
+    def in_sessions(self, app: ASGIApp, sessions: SessionsPort) -> ASGIApp:
+        """Wrap the endpoint of Streamable HTTP (`ClusterPort.in_sessions`)."""
+        return SessionForwarding(
+            app, sessions, self.replicas, self.index, self._forwarder, self._take_over, self._home_of
+        )
+
+    async def to_streams(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on a message for a stream of HTTP+SSE (`ClusterPort.to_streams`)."""
+        there = None if HOP_SCOPE in scope else await self.replicas.find(scope["path_params"]["replica"])
+        if there is None or not await self._forwarded(there, scope, receive, send):
+            words = "the replica that has the stream is gone: open another stream"
+            await refused_response(404, words)(scope, receive, send)
+
+    async def answered_elsewhere(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        caller: Callable[[], Caller],
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> bool:
+        """Pass on a request of 2026-07-28, if it is about what another replica has."""
+        return False
+
+    async def _forwarded(self, there: Replica, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Pass a request on; false if nothing listens there."""
+        try:
+            await self._forwarder.forward(there, scope, receive, send)
+        except Unreachable:
+            self.replicas.unreachable(there.id)
+            return False
+        except BrokenOff as broken:
+            await answer_broken_off(broken, scope, send)
+        return True
+
+    async def _take_over(self, found: SessionRecord) -> None:
+        """Prepare for a session that another replica had."""
+
+    async def _home_of(self, scope: Scope) -> Replica | None:
+        return None
+
+    # -- being there ---------------------------------------------------------------------------------------------------
+
+    def join(self, port: int) -> None:
+        """Let the others know where this replica listens, from the next look on, which is at once."""
+        http, cluster = self._settings.http, self._settings.cluster
+        tls = http.tls_certificate is not None
+        address = cluster.address or own_address(http.bind, port, cluster.url or "", tls=tls)
+        if cluster.address is None and reaches_no_other(address):
+            logger.info("only replicas on this machine can reach this one, at %s: see [cluster] address", address)
+        self.replicas.open_at(address)
+
+    @asynccontextmanager
+    async def present(self) -> AsyncGenerator[None]:
+        """Context manager around serving: on leaving it, the sessions are left to the others."""
+        async with background_tasks() as tasks:
+            tasks.start_soon(self.index.run)
+            tasks.start_soon(self.replicas.run)
+            try:
+                yield
+            finally:
+                with anyio.move_on_after(_LEAVING_SECONDS, shield=True):
+                    await self._leave()
+
+    async def _leave(self) -> None:
+        try:
+            await self.index.hand_over()
+        except StateUnavailable:
+            logger.warning("the sessions are not handed over: the others take them over when they miss this replica")
+        await self.replicas.leave()
+
+    def _forgotten(self) -> None:
+        """Redis has lost what this replica has told it."""
+        logger.warning("the Redis of the cluster has forgotten everything: sessions are told to it again")
+        self.index.rewrite()
+
+
+@asynccontextmanager
+async def open_cluster(settings: Settings) -> AsyncGenerator[Cluster | None]:
+    """Provide this replica, if the gateway is one of several.
+
+    Raises:
+        ConfigError: the URL of Redis cannot be used.
+    """
+    if settings.cluster.url is None:
+        yield None
+        return
+    async with AsyncExitStack() as stack:
+        cluster = Cluster(settings, await stack.enter_async_context(forwarding_client()))
+        stack.push_async_callback(cluster.connection.close)
+        await cluster.secret.agree(cluster.connection)
+        yield cluster

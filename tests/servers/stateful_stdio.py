@@ -1,0 +1,56 @@
+"""A stdio server with state, from the standard library alone: `count` counts its calls, `sleep` takes its time.
+
+One resource, `memo://one`, changes with each count.
+"""
+
+import json
+import os
+import sys
+import threading
+import time
+
+TOOLS = [{"name": name, "inputSchema": {"type": "object"}} for name in ("count", "sleep")]
+LISTS = {
+    "tools/list": {"tools": TOOLS},
+    "resources/list": {"resources": [{"uri": "memo://one", "name": "one"}]},
+    "resources/templates/list": {"resourceTemplates": []},
+    "prompts/list": {"prompts": []},
+    "resources/subscribe": {},
+    "resources/unsubscribe": {},
+}
+written = threading.Lock()
+calls = 0
+
+
+def write(message):
+    with written:
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        sys.stdout.flush()
+
+
+def answer(message):
+    global calls
+    method, params = message["method"], message.get("params") or {}
+    if method == "initialize":
+        about = {"tools": {}, "resources": {"subscribe": True}}
+        info = {"name": "stateful", "version": "1"}
+        return {"protocolVersion": params["protocolVersion"], "capabilities": about, "serverInfo": info}
+    if method != "tools/call":
+        return LISTS.get(method)
+    if params["name"] == "sleep":
+        time.sleep(params["arguments"]["seconds"])
+    calls += 1
+    write({"method": "notifications/resources/updated", "params": {"uri": "memo://one"}})
+    return {"content": [{"type": "text", "text": f"{calls} {os.getpid()}"}]}
+
+
+def reply(message):
+    result = answer(message)
+    error = {"code": -32601, "message": "unknown method"}
+    write({"id": message["id"], **({"error": error} if result is None else {"result": result})})
+
+
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" in message and "method" in message:
+        threading.Thread(target=reply, args=(message,), daemon=True).start()
