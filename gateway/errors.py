@@ -52,7 +52,7 @@
     ├── FetchError               content at a URL
     │   ├── FetchRefused         must not be fetched: not allowed, or at a private address
     │   └── FetchFailed          could not be fetched: no answer, a wrong one, too slow, too large
-    ├── StateUnavailable         the database of the authorization server cannot be used at present
+    ├── StateUnavailable         a database that gateways share cannot be used at present
     └── MediaError               bytes could not be converted as requested
 
 A message says what happened and where; `remedy` says what to do about it. An UpstreamError also has a `failure`: the
@@ -203,7 +203,7 @@ class ApprovalNeeded(NotAllowed):
 
 
 class StateUnavailable(GatewayError):
-    """The database of the authorization server cannot be read or written at present."""
+    """A database, such as that of the authorization server, cannot be read or written at present."""
 
 
 class ScopeMissing(GatewayError):

@@ -17,6 +17,7 @@ from gateway.config.audit_settings import AuditSettings
 from gateway.config.authorization_settings import AuthorizationServerSettings, PersonSettings
 from gateway.config.caller_limit_settings import CallerLimitSettings
 from gateway.config.claim_header_settings import COMPANY, ClaimHeaders, source_problem
+from gateway.config.cluster_settings import ClusterSettings
 from gateway.config.console_settings import ConsoleSettings
 from gateway.config.issuer_settings import SCOPE, IssuerSettings
 from gateway.config.locations import location
@@ -307,6 +308,8 @@ class HttpSettings(Section):
     """Maximum data waiting for a host that does not read its response stream; above it, the stream is closed."""
     session_idle: Seconds = 1_800.0
     """Seconds without a request or an open stream after which a host's session is forgotten."""
+    drain_grace: Annotated[Duration, Field(ge=0, le=3_600)] = 30.0
+    """Seconds for running requests to end when the gateway is told to stop; a second signal ends it at once."""
     trusted_proxies: tuple[str, ...] = ()
     """Addresses and networks of reverse proxies whose `Forwarded` and `X-Forwarded-*` headers are used: for links, and
     for the address that the audit trail and the log have of a request.
@@ -719,6 +722,7 @@ class Settings(SecretSection):
     tokens: TokenCountSettings = TokenCountSettings()
     shared: SharedSettings = SharedSettings()
     registry: RegistrySettings = RegistrySettings()
+    cluster: ClusterSettings = ClusterSettings()
     upstreams: dict[Annotated[str, Field(pattern=UPSTREAM_NAME, max_length=UPSTREAM_NAME_LENGTH)], UpstreamSettings] = (
         Field(default_factory=dict[str, UpstreamSettings])
     )

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from gateway.serving.access import Access
     from gateway.serving.access.identified import Fault, Identified
     from gateway.serving.authorization.authorization_server import AuthorizationServer
+    from gateway.serving.cluster.cluster import Cluster
     from gateway.serving.console.console import Console
     from gateway.serving.mcp.early_stdio import EarlyStdio
     from gateway.serving.shared.attached_hosts import AttachedHosts
@@ -130,7 +131,9 @@ def serve(
         find_profile(profiles, chosen)
     with exporting_traces(os.environ, settings.gateway.name):
         if http:
-            ended = run_until_signal(partial(serve_http_with, start, shared=shared), fast_loop=fast_over_http(settings))
+            stop = StopRequest()
+            work = partial(serve_http_with, start, shared=shared, stop=stop)
+            ended = run_until_signal(work, fast_loop=fast_over_http(settings), terminate=stop.ask)
         else:
             opening = started.opening or _opening(settings)
             opening.toolsets = toolsets
@@ -291,17 +294,31 @@ def fast_over_http(settings: Settings) -> bool:
     return settings.http.tls_certificate is None
 
 
+class StopRequest:
+    """Asks a gateway that serves over HTTP to stop when its running requests have ended."""
+
+    def __init__(self) -> None:
+        self.drain: Callable[[], bool] | None = None
+
+    def ask(self) -> bool:
+        """Ask it; false if it does not serve yet, or has been asked before."""
+        return self.drain is not None and self.drain()
+
+
 async def serve_http_with(
-    start: Start, on_console: Callable[[str], object] = _tell_of_console, *, shared: bool = False
+    start: Start,
+    on_console: Callable[[str], object] = _tell_of_console,
+    *,
+    shared: bool = False,
+    stop: StopRequest | None = None,
 ) -> int:
     """Serve over HTTP until stopped. `on_console` gets the address of the console, if it is served.
 
-    `shared`: hosts on stdio can attach as well (`serve --shared`).
+    `shared`: hosts on stdio can attach as well (`serve --shared`). `stop` can be asked to stop it gently.
     """
-    from gateway.config.find_config import state_folder
     from gateway.content.links.base_url import Bases
-    from gateway.content.links.links import link_key
     from gateway.serving.access import Access
+    from gateway.serving.cluster.cluster import open_cluster
     from gateway.serving.content.routes import content_routes
     from gateway.serving.logins.routes import login_routes
     from gateway.serving.mcp.handshake import Identity
@@ -319,13 +336,12 @@ async def serve_http_with(
     serving = Serving(start.path, time.time(), principal="token" if settings.http.token else "local")
     reached = HostFacingState(serving)
     own = settings.gateway
-    key = link_key(settings.content.key, state_folder(os.environ))
     beside = HostsBeside.of(start, serving) if shared else None
 
     def bound(port: int) -> None:
         address = _origin(settings, port)
         base = f"{address}{own.root_path}"
-        gateway.links.serve_at(base, key)
+        gateway.links.serve_at(base, _link_key(settings, cluster))
         gateway.login_desk.serve_at(partial(_place, own.public_url, base))
         serving.transports[:0] = [f"{address}/mcp", f"{address}/sse"]
         _tell_where(settings, address)
@@ -347,6 +363,7 @@ async def serve_http_with(
     with anyio.CancelScope() as whole:
         async with (
             nullcontext() if authorization is None else aclosing(authorization),
+            open_cluster(settings) as cluster,
             controlled_gateway(
                 replace(start, on_refused=refused),
                 serving,
@@ -359,6 +376,7 @@ async def serve_http_with(
             proxy_beside(gateway, settings, essential=True),
         ):
             router = gateway.router
+            _join(cluster, gateway, serving)
             if gateway.audit is not None:
                 _record(gateway.audit, access, authorization)
             console = await serving.console.console() if settings.console.enabled and serving.console else None
@@ -379,10 +397,31 @@ async def serve_http_with(
                 bases=Bases(own.root_path, settings.http.trusted_proxies),
                 public_url=own.public_url,
                 on_too_many=None if gateway.audit is None else gateway.audit.too_many_requests,
+                cluster=cluster,
             )
             reached.serves(app.state.downstream)
-            await _serve_on(app, settings.http, bound, None if beside is None else partial(beside.attached, gateway))
+            attached = None if beside is None else partial(beside.attached, gateway)
+            await _serve_on(app, settings.http, bound, attached, cluster, stop)
     return DONE
+
+
+def _join(cluster: "Cluster | None", gateway: Gateway, serving: Serving) -> None:
+    """Let the gateway be one of several, if it is."""
+    if cluster is not None:
+        cluster.upstream_of = gateway.router.state_of
+        cluster.observed_by(gateway.router.telemetry.metrics)
+        gateway.join(cluster)
+        serving.replicas = cluster.report
+
+
+def _link_key(settings: Settings, cluster: "Cluster | None") -> bytes:
+    """Return the key that links are signed with: replicas have one together."""
+    from gateway.config.find_config import state_folder
+    from gateway.content.links.links import link_key
+
+    if cluster is not None and settings.content.key is None:
+        return cluster.secret.key("links")
+    return link_key(settings.content.key, state_folder(os.environ))
 
 
 async def _serve_on(
@@ -390,15 +429,24 @@ async def _serve_on(
     settings: HttpSettings,
     bound: Callable[[int], None],
     attached: "Callable[[], AbstractAsyncContextManager[AttachedHosts]] | None",
+    cluster: "Cluster | None",
+    stop: StopRequest | None,
 ) -> None:
     """Serve over HTTP, and the hosts that attach, if they can, from when the port is open."""
     from gateway.serving.mcp.http import serve_http
 
     async with AsyncExitStack() as stack:
         hosts = None if attached is None else await stack.enter_async_context(attached())
+        if cluster is not None:
+            await stack.enter_async_context(cluster.present())
 
         def on_bound(port: int) -> None:
             bound(port)
+            if stop is not None:
+                stop.drain = app.state.drain.ask
+            if cluster is not None:
+                app.state.draining.on_drain(cluster.index.freeze)  # sessions that end now go on elsewhere
+                cluster.join(port)
             if hosts is not None:
                 hosts.open(app.state.downstream)
 

@@ -20,8 +20,8 @@ from anyio import to_thread
 
 from gateway.core.model.format_versions import newer_than
 from gateway.errors import ConfigError
-from gateway.serving.authorization.availability import Availability
 from gateway.serving.authorization.sql_database import VERSION, Rows, Transaction, statements_from
+from gateway.serving.databases.availability import Availability
 
 if TYPE_CHECKING:
     import psycopg

@@ -26,9 +26,9 @@ from gateway.serving.authorization.approvals import (
     new_tokens,
 )
 from gateway.serving.authorization.clients import UNAPPROVED_SECONDS, UNUSED_SECONDS, Client
-from gateway.serving.authorization.redis_connection import Pipe, RedisConnection
 from gateway.serving.authorization.redis_records import (
     SLACK_SECONDS,
+    TAG,
     Keys,
     approval_record,
     client_of,
@@ -40,13 +40,14 @@ from gateway.serving.authorization.redis_records import (
     token_record,
 )
 from gateway.serving.authorization.state import PendingKind, new_key
+from gateway.serving.databases.redis_connection import Pipe, RedisConnection
 
 
 class RedisState:
     """State at a URL, as `RedisConnection` has it. Raises ConfigError if it has none."""
 
-    def __init__(self, url: str) -> None:
-        self._connection = RedisConnection(url)
+    def __init__(self, url: str, where: str = "access.authorization_server.state") -> None:
+        self._connection = RedisConnection(url, TAG, where)
         self._keys = Keys(in_cluster=self._connection.in_cluster)
 
     def check(self) -> None:

@@ -111,21 +111,26 @@ class State(Protocol):
 def state_of(settings: Settings, folder: Path | None) -> State:
     """Return the state that the settings ask for; `folder` is where a file of its own would be.
 
+    Replicas of a cluster share that of the cluster, unless the settings name another.
+
     Raises:
         ConfigError: its package is not installed.
     """
     from gateway.serving.authorization.sql_state import SqlState
 
     server = settings.access.authorization_server
-    if server is None or server.state is None:
+    url, where = None if server is None else server.state, "access.authorization_server.state"
+    if url is None and (server is None or server.database is None):
+        url, where = settings.cluster.url, "cluster.url"
+    if url is None:
         return SqlState(SqliteDatabase(database_path(settings, folder)))
-    if server.state.startswith(POSTGRES_SCHEMES):
+    if url.startswith(POSTGRES_SCHEMES):
         from gateway.serving.authorization.postgres_database import PostgresDatabase
 
-        return SqlState(PostgresDatabase(server.state))
+        return SqlState(PostgresDatabase(url))
     from gateway.serving.authorization.redis_state import RedisState
 
-    return RedisState(server.state)
+    return RedisState(url, where)
 
 
 def new_key() -> str:

@@ -30,12 +30,14 @@ from gateway.core.model.wire import INVALID_PARAMS
 from gateway.errors import Overloaded
 from gateway.serving.mcp.admit_requests import ADMITTED_SCOPE
 from gateway.serving.mcp.announce_changes import Announcer
+from gateway.serving.mcp.cluster_port import SessionJournal
+from gateway.serving.mcp.drain import RunningRequests
 from gateway.serving.mcp.early_stdio import Arrival
 from gateway.serving.mcp.failures import as_error, as_result, safe_error, sole_gateway_error, unexpected
 from gateway.serving.mcp.handshake import Identity, Refusal, discover_result, initialize_result
 from gateway.serving.mcp.hosts import HostChannel, host_channel, introduce, set_level
 from gateway.serving.mcp.presence import Presence
-from gateway.serving.mcp.request_caller import caller_of, checked_params, grant_of, principal_of
+from gateway.serving.mcp.request_caller import caller_of, checked_params, grant_of, principal_of, token_of
 from gateway.serving.mcp.service import OF_TASKS, SERVED, ProgressCallback, Service
 from gateway.serving.mcp.written_json import WrittenArrays
 from gateway.telemetry import new_request
@@ -70,8 +72,10 @@ class HostRequest:
 class Downstream:
     """The gateway's MCP server: one for every connection, transport and era."""
 
-    def __init__(self, service: Service, identity: Identity) -> None:
+    def __init__(self, service: Service, identity: Identity, journal: SessionJournal | None = None) -> None:
         self.identity = identity
+        self._journal = journal
+        self.requests = RunningRequests()
         self.announcer = Announcer(service)
         self.presence = Presence()
         self._service = service
@@ -146,6 +150,7 @@ class Downstream:
             if ctx.method == "initialize" and not modern:
                 result = initialize_result(self._towards(ctx), ctx.params)
                 introduce(ctx.session._connection, ctx.params or {})  # pyright: ignore[reportPrivateUsage]
+                self._note_opened(ctx)
                 return result
             if ctx.method == "server/discover" and modern:
                 return discover_result(self._towards(ctx), ctx.params)
@@ -175,6 +180,11 @@ class Downstream:
         )
         return await self._served(request)
 
+    def _note_opened(self, ctx: ServerRequestContext[Any, Any]) -> None:
+        session = ctx.session._connection.session_id  # pyright: ignore[reportPrivateUsage]
+        if self._journal is not None and session is not None:
+            self._journal.opened(session, principal_of(ctx.request), token_of(ctx.request), ctx.params or {})
+
     def _towards(self, ctx: ServerRequestContext[Any, Any]) -> Identity:
         return self.identity.towards(grant_of(ctx.request), principal_of(ctx.request))
 
@@ -194,7 +204,7 @@ class Downstream:
 
     async def _served(self, request: "HostRequest") -> dict[str, Any]:
         try:
-            with await self._place(request):
+            with self.requests.one(), await self._place(request):
                 return await self._finished(request, await self._result(request))
         except Overloaded as refused:
             raise as_error(refused, request.revision) from refused
@@ -276,11 +286,20 @@ class Downstream:
                 self.announcer.unsubscribe(connection, params["uri"])
             elif ctx.method == "logging/setLevel":
                 set_level(connection, params["level"])
+            self._note_change(connection.session_id, ctx.method, params)
         except Exception as error:
             if (known := sole_gateway_error(error)) is None:
                 raise
             raise as_error(known, ctx.protocol_version) from error
         return {}
+
+    def _note_change(self, session: str | None, method: str, params: Mapping[str, Any]) -> None:
+        if self._journal is None or session is None:
+            return
+        if method == "logging/setLevel":
+            self._journal.set_level(session, params["level"])
+        else:
+            self._journal.watched(session, params["uri"], ended=method == "resources/unsubscribe")
 
 
 async def _readable(ctx: ServerRequestContext[Any, Any]) -> ServerRequestContext[Any, Any]:

@@ -5,20 +5,30 @@ Redelivery"). The SDK uses one event store for all sessions and names a stream b
 host counts from 1. So each session has a store of its own here, and all of them share one bound.
 """
 
+import base64
 import itertools
+import json
 import secrets
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import anyio
-from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
-from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCResponse
+from mcp.server.streamable_http import GET_STREAM_KEY, EventCallback, EventMessage, EventStore
+from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCResponse, jsonrpc_message_adapter
+from pydantic_core import from_json
 
 from gateway.core.model.json_size import memory_of
-from gateway.serving.mcp.written_json import WrittenArray
+from gateway.serving.mcp.written_json import WrittenArray, message_pieces
 
+LOST = (
+    "the replica of the gateway that had this request is gone, and nobody knows whether it was carried out "
+    "(repeat it if that does no harm)"
+)
+
+_LONGEST_REQUEST = 200
+"""Maximum characters of the id of a request that events name."""
 EVENT_BYTES = 500
 """Approximate memory of an event without its message."""
 
@@ -40,6 +50,10 @@ class Stream:
 
     name: str
     ended: bool = False
+    request: str | int | None = None
+    """The id of the request, if events name it."""
+    delivered: bool = False
+    """Whether the host has got the answer, as far as that is known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +75,15 @@ class Event:
 class Events:
     """The events of all sessions. Above a bound, the oldest are dropped."""
 
-    def __init__(self, bounds: Bounds | None = None, clock: Callable[[], float] = anyio.current_time) -> None:
+    def __init__(
+        self,
+        bounds: Bounds | None = None,
+        clock: Callable[[], float] = anyio.current_time,
+        *,
+        naming_requests: bool = False,
+    ) -> None:
         self.bounds = bounds or Bounds()
+        self.naming_requests = naming_requests
         self.size = 0
         self._clock = clock
         self._kept: dict[str, Event] = {}
@@ -128,13 +149,40 @@ class SessionEvents(EventStore):
         self._open: dict[str, Stream] = {}
         self._is_over = False
 
+    def begin(self, stream_id: str, request: str | int) -> Stream:
+        """Begin the stream of a request. Its events name the request, if that is of use to another replica."""
+        stream = Stream(stream_id, request=request if self._events.naming_requests else None)
+        if not self._is_over:
+            self._open[stream_id] = stream
+        return stream
+
+    def undelivered(self) -> list[dict[str, Any]]:
+        """Return the events of answered requests whose hosts have not got the answer, as JSON (`restore`)."""
+        lacking = [one for one in self.kept.values() if one.stream.ended and not one.stream.delivered]
+        return [
+            {"id": one.id, "stream": one.stream.name, "message": None if one.message is None else _wire(one.message)}
+            for one in lacking
+        ]
+
+    def restore(self, events: Sequence[Mapping[str, Any]]) -> None:
+        """Keep the events that another replica left behind for this session. What is not one is left out."""
+        streams: dict[str, Stream] = {}
+        for place, event in enumerate(events, start=-len(events)):
+            name, event_id, fields = event.get("stream"), event.get("id"), event.get("message")
+            if not isinstance(name, str) or not isinstance(event_id, str):
+                continue
+            message = None if fields is None else jsonrpc_message_adapter.validate_python(fields)
+            stream = streams.setdefault(name, Stream(name, ended=True))
+            size = EVENT_BYTES + size_of_message(message, self._events.bounds.session_bytes)
+            self._events.keep(Event(event_id, place, self, stream, message, size, self._events.now()))
+
     async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
         """Keep a message and return its id. Of None, or a message that is too large, only the place is kept."""
         number = next(self._numbers)
-        event_id = f"{self._key}-{number}"
         if self._is_over:
-            return event_id
+            return f"{self._key}-{number}"
         stream = self._open.setdefault(stream_id, Stream(stream_id))
+        event_id = f"{self._key}-{number}{_named(stream.request)}"
         if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
             stream.ended = True
             del self._open[stream_id]  # a host may reuse the id of a request
@@ -152,7 +200,7 @@ class SessionEvents(EventStore):
         """
         last = self.kept.get(last_event_id)
         if last is None:
-            return None
+            return await self._goes_on(last_event_id, send_callback)
         stream, sent = last.stream, last.number
         # More events may arrive while these are sent.
         while due := [event for event in self.kept.values() if event.stream is stream and event.number > sent]:
@@ -161,6 +209,21 @@ class SessionEvents(EventStore):
                 if event.message is not None:
                     await send_callback(EventMessage(event.message, event.id))
         return None if stream.ended else stream.name
+
+    async def _goes_on(self, last_event_id: str, send_callback: EventCallback) -> str | None:
+        """Go on with the stream of an event that another replica has sent; return None if there is none.
+
+        A request that its events name is lost with that replica, and is answered by an error.
+        """
+        key, _, rest = last_event_id.partition("-")
+        if not self._events.naming_requests or key == self._key or not rest:
+            return None
+        request = _request_named(rest)
+        if request is None:
+            return GET_STREAM_KEY
+        error = JSONRPCError(jsonrpc="2.0", id=request, error=ErrorData(code=INTERNAL_ERROR, message=LOST))
+        await send_callback(EventMessage(error, f"{self._key}-{next(self._numbers)}"))
+        return None
 
     def forget(self) -> None:
         """Remove all events of the session, which has ended, and keep no more."""
@@ -184,6 +247,28 @@ def size_of_message(message: JSONRPCMessage | None, most: int | None = None) -> 
         case _:
             value = message.params
     return memory_of(value, most)
+
+
+def _wire(message: JSONRPCMessage) -> dict[str, Any]:
+    return from_json(b"".join(message_pieces(message)))
+
+
+def _named(request: str | int | None) -> str:
+    """Return the end of the id of an event that names its request; nothing if it names none."""
+    text = "" if request is None else json.dumps(request)
+    if not 0 < len(text) <= _LONGEST_REQUEST:
+        return ""
+    return "-" + base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def _request_named(text: str) -> str | int | None:
+    """Return the request that is named at the end of an id, after the event's number."""
+    name = text.partition("-")[2]
+    try:
+        found = json.loads(base64.b64decode(name + "=" * (-len(name) % 4), altchars=b"-_", validate=True))
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, str | int) and not isinstance(found, bool) else None
 
 
 def _in_place_of(message: JSONRPCMessage | None) -> JSONRPCMessage | None:

@@ -20,7 +20,9 @@ from gateway.serving.access.resource_metadata import resource_metadata
 from gateway.serving.http import Listening, serve
 from gateway.serving.mcp.admit_requests import AdmissionMiddleware, LargeBodyMiddleware
 from gateway.serving.mcp.attendance import AttendanceMiddleware
+from gateway.serving.mcp.cluster_port import ClusterPort
 from gateway.serving.mcp.downstream import Downstream
+from gateway.serving.mcp.drain import Drain
 from gateway.serving.mcp.drain_streams import Draining
 from gateway.serving.mcp.era_headers import EraHeaderMiddleware
 from gateway.serving.mcp.events import Events
@@ -62,6 +64,7 @@ def http_app(
     bases: Bases | None = None,
     public_url: str | None = None,
     on_too_many: OnTooMany | None = None,
+    cluster: ClusterPort | None = None,
 ) -> Starlette:
     """Return the application: `/mcp`, `/sse`, SSE's route for messages, a page at `/`.
 
@@ -71,34 +74,47 @@ def http_app(
     that a path or the header `X-MCP-Profile` may choose, `toolsets` returns those of a path or `X-MCP-Toolset`.
     `telemetry` adds `/healthz`, `/readyz` and `/metrics`; `content` has the routes of stored content, `public` further
     ones that need no token. `bases` and `public_url` are the addresses at which the gateway is reached. `on_too_many`
-    is called with whoever sends too many requests. The application's lifespan must be run. `app.state.draining` ends
-    event streams (see `serve_http`); `app.state.downstream` is the MCP server.
+    is called with whoever sends too many requests. `cluster` has the other replicas, if there may be any. The
+    application's lifespan must be run. `app.state.draining` ends event streams and `app.state.drain` the service (see
+    `serve_http`); `app.state.downstream` is the MCP server.
     """
     access = access or Access(settings)
-    downstream = Downstream(service, identity)
+    downstream = Downstream(service, identity, None if cluster is None else cluster.journal)
     allowed = allowed_by(settings, public_url)
     security = for_sdk(allowed)
-    events = Events()
+    events = Events(naming_requests=cluster is not None)
     manager = ResumableSessions(
         downstream.server,
         events,
         security_settings=security,
         max_request_body_size=settings.max_request_bytes,
         session_idle_timeout=settings.session_idle,
+        new_id=None if cluster is None else cluster.new_session,
+        on_end=(lambda _: None) if cluster is None else cluster.journal.closed,
     )
-    streamable = ModernEndpoint(downstream, security, settings.max_request_bytes, manager.handle_request)
+    streamable = ModernEndpoint(
+        downstream, security, settings.max_request_bytes, manager.handle_request, cluster=cluster
+    )
     admitted = AdmissionMiddleware(streamable, service.admission, settings.max_request_bytes)
     scoped = ScopeMiddleware(
         admitted, downstream.check_scopes, partial(lacking_scopes, access, public_url), settings.max_request_bytes
     )
-    sse = SseEndpoints(downstream, security, settings.max_request_bytes, settings.max_unread_bytes)
+    messages = MESSAGES_PATH if cluster is None else f"{MESSAGES_PATH}/~{cluster.own}"
+    sse = SseEndpoints(downstream, security, settings.max_request_bytes, settings.max_unread_bytes, messages)
     public = (*public, *resource_metadata(access, public_url))
-    draining = Draining()
+    draining, drain = Draining(), Drain(downstream.requests, settings.drain_grace)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
         async with downstream.running(), manager.run(), events.expiring():
             yield
+
+    attended: ASGIApp = AttendanceMiddleware(EraHeaderMiddleware(scoped), downstream.attending)
+    attended = drain.refusing_sessions(attended)
+    if cluster is not None:
+        attended = cluster.in_sessions(attended, manager)
+        drain.before.append(cluster.draining)
+        drain.after.append(cluster.left)
 
     def endpoint(path: str, app: ASGIApp, *, by_header: bool = True) -> list[BaseRoute]:
         narrowed = ToolsetMiddleware(app, toolsets, by_header=by_header)
@@ -109,19 +125,21 @@ def http_app(
     observed: list[BaseRoute] = []
     if telemetry is not None:
         telemetry.metrics.sessions = lambda: downstream.announcer.connections
-        observed = observing(telemetry)
+        observed = observing(telemetry, lambda: drain.has_begun)
     app = Starlette(
         routes=[
             Route("/", partial(_front_page, identity)),
             *observed,
             *content,
             *public,
-            *endpoint("/mcp", AttendanceMiddleware(EraHeaderMiddleware(scoped), downstream.attending)),
+            *endpoint("/mcp", attended),
             *endpoint("/sse", sse.stream),
             # Profile and toolset are fixed when the stream is opened: they are part of the path that the host is given.
-            *endpoint(MESSAGES_PATH, sse.messages, by_header=False),
+            *endpoint(messages, sse.messages, by_header=False),
+            *([] if cluster is None else endpoint(MESSAGES_PATH + "/~{replica}", cluster.to_streams, by_header=False)),
         ],
         middleware=[
+            *([] if cluster is None else [Middleware(cluster.recognising)]),
             Middleware(Guard, access, allowed, bases or Bases(), public, public_url, on_too_many),
             Middleware(LargeBodyMiddleware, service.admission),
         ],
@@ -132,6 +150,7 @@ def http_app(
     draining.on_drain(downstream.announcer.close)
     app.state.access = access
     app.state.draining = draining
+    app.state.drain = drain
     app.state.downstream = downstream
     return app
 
@@ -139,12 +158,14 @@ def http_app(
 async def serve_http(app: Starlette, settings: HttpSettings, *, on_bound: Callable[[int], None] | None = None) -> None:
     """Listen and serve until cancelled; then stop within a few seconds, even with open streams.
 
+    If `app.state.drain` is asked for, running requests may end before, and no exception is raised.
+
     `on_bound` is called with the port (chosen by the system for `port = 0`) once requests are answered. Signals are
     left to the caller. Raises `ConfigError` if the address cannot be bound, or may not be used (`check_bind`).
     """
     check_bind(settings, needs_token=app.state.access.needs_token)
     listening = Listening(settings.bind, settings.port, "http.port", limits_of(settings), tls_files(settings))
-    await serve(app, listening, on_bound=on_bound, on_stop=app.state.draining.begin)
+    await serve(app, listening, on_bound=on_bound, on_stop=app.state.draining.begin, until=app.state.drain.over)
 
 
 def _front_page(identity: Identity, request: Request) -> Response:

@@ -1,13 +1,15 @@
 """Sessions of the handshake era over Streamable HTTP: the SDK's, resumable, and with a shorter way for requests."""
 
+import json
 import logging
 import math
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream
-from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, AuthorizationContext, authorization_context
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http import (
     REQUEST_STREAM_BUFFER_SIZE,
@@ -21,7 +23,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from gateway.core.model.json_values import as_dict
 from gateway.serving.mcp.event_stream import Companion, EventStream
@@ -33,26 +35,83 @@ RETRY_MILLISECONDS = 1_000
 
 _MOST_QUEUED = REQUEST_STREAM_BUFFER_SIZE
 _REVISION = "mcp-protocol-version"
+_SESSION = b"mcp-session-id"
 
 _logger = logging.getLogger(__name__)
 
 
 class ResumableSessions(StreamableHTTPSessionManager):
-    """The SDK's session manager, with an event store for each session."""
+    """The SDK's session manager, with an event store for each session.
 
-    def __init__(self, server: Server[Any], events: Events, **options: Any) -> None:
+    `new_id` names new sessions; `on_end` is called with the id of one that has ended.
+    """
+
+    def __init__(
+        self,
+        server: Server[Any],
+        events: Events,
+        *,
+        new_id: Callable[[], str] | None = None,
+        on_end: Callable[[str], object] = lambda _: None,
+        **options: Any,
+    ) -> None:
         super().__init__(server, retry_interval=RETRY_MILLISECONDS, **options)
         self._events = events
+        self._new_id = new_id
+        self._adopted: str | None = None
+        self._on_end = on_end
         self._stores: dict[str, SessionEvents] = {}
+
+    def has(self, session: str) -> bool:
+        """Whether a session is open."""
+        return session in self._server_instances
+
+    def undelivered(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """Return the answers that hosts have not got, by session (`cluster_port.SessionsPort`)."""
+        found = {session: store.undelivered() for session, store in self._stores.items()}
+        return {session: events for session, events in found.items() if events}
+
+    async def adopt(
+        self, session: str, scope: Scope, requests: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, Any]]
+    ) -> bool:
+        """Open a session under a given id, by the requests that configure it (`cluster_port.SessionsPort`)."""
+        user = scope.get("user")
+        requestor = authorization_context(user) if isinstance(user, AuthenticatedUser) else None
+        async with self._session_creation_lock:
+            self._adopted = session
+            try:
+                transport = self._admit_session(requestor)
+            finally:
+                self._adopted = None
+        if transport is None:
+            return False
+        self._stores[session].restore(answers)
+        opening, *others = requests
+        await self._serve_opening_request(transport, *replayed_request(scope, opening))
+        for message in others:
+            if self.has(session):
+                await transport.handle_request(*replayed_request(scope, message, session))
+        return self.has(session)
 
     def _admit_session(self, requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
         self._make_room()
         store = self.event_store = self._events.session()  # passed to the transport that is made next
         transport = super()._admit_session(requestor)
         if transport is not None and transport.mcp_session_id is not None:
+            self._rename(transport, transport.mcp_session_id)
             self._stores[transport.mcp_session_id] = store
             transport.__class__ = SessionTransport  # the SDK has no way to set the class
         return transport
+
+    def _rename(self, transport: StreamableHTTPServerTransport, name: str) -> None:
+        """Give a new session another id than the SDK's, if it is to have one."""
+        new = self._adopted or (self._new_id() if self._new_id is not None else None)
+        if new is None:
+            return
+        transport.mcp_session_id = new
+        self._server_instances[new] = self._server_instances.pop(name)
+        if name in self._session_owners:
+            self._session_owners[new] = self._session_owners.pop(name)
 
     def _make_room(self) -> None:
         """At the limit, end the session that has been unused for longest: hosts often leave without ending theirs."""
@@ -72,6 +131,7 @@ class ResumableSessions(StreamableHTTPSessionManager):
     async def _discard_session(self, session_id: str, transport: StreamableHTTPServerTransport) -> None:
         if (store := self._stores.pop(session_id, None)) is not None:
             store.forget()
+            self._on_end(session_id)
         await super()._discard_session(session_id, transport)
 
 
@@ -108,6 +168,8 @@ class SessionTransport(StreamableHTTPServerTransport):
         assert self.mcp_session_id is not None  # there are no sessions without one here
         assert self._read_stream_writer is not None  # nor requests before they are connected
         name, revision = str(message.id), request.headers.get(_REVISION, DEFAULT_NEGOTIATED_VERSION)
+        assert isinstance(self._event_store, SessionEvents)
+        kept = self._event_store.begin(name, message.id)
         # Kept before anything that the request causes, so that it is what the rest is resumed from.
         priming = await self._mint_priming_event(name, revision)
         stream = EventStream(send, [(b"mcp-session-id", self.mcp_session_id.encode())])
@@ -130,6 +192,7 @@ class SessionTransport(StreamableHTTPServerTransport):
                 last = await _all_but_last(arrived, stream)
                 settle()
                 await stream.end(last)
+                kept.delivered = bool(last)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             _logger.debug("the session ended before request %s was answered", name)
             await stream.end([])
@@ -146,6 +209,29 @@ async def _all_but_last(arrived: MemoryObjectReceiveStream[EventMessage], stream
                 return pieces
             await stream.write(b"".join(pieces))
     return []
+
+
+def replayed_request(
+    scope: Scope, message: Mapping[str, Any], session: str | None = None
+) -> tuple[Scope, Receive, Send]:
+    """Return the POST of a message as its host would send it, with nobody to read the answer."""
+    body = json.dumps(message).encode()
+    left_out = (b"content-length", b"transfer-encoding", b"content-type", b"accept", b"last-event-id", _SESSION)
+    headers = [(name, value) for name, value in scope["headers"] if name not in left_out]
+    headers += [(b"content-type", b"application/json"), (b"accept", b"application/json, text/event-stream")]
+    if session is not None:
+        headers.append((_SESSION, session.encode()))
+    pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Message:
+        if not pending:
+            await anyio.sleep_forever()
+        return pending.pop()
+
+    async def send(_: Message) -> None:
+        """Drop the answer."""
+
+    return {**scope, "method": "POST", "headers": headers}, receive, send
 
 
 def _priming_event(event: Any) -> bytes:

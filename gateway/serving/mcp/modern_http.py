@@ -41,6 +41,7 @@ from gateway.core.model.revisions import MODERN_REVISIONS
 from gateway.core.model.wire import OVERLOADED
 from gateway.serving.mcp.admit_requests import ADMITTED_SCOPE
 from gateway.serving.mcp.bodies import read_body, replayed
+from gateway.serving.mcp.cluster_port import ClusterPort
 from gateway.serving.mcp.downstream import Downstream, HostRequest, safe_params
 from gateway.serving.mcp.event_stream import PING_SECONDS, AnswerStream, Companion
 from gateway.serving.mcp.failures import RETRY_AFTER
@@ -83,7 +84,9 @@ class ModernEndpoint:
         rest: ASGIApp,
         *,
         ping_seconds: float = PING_SECONDS,
+        cluster: ClusterPort | None = None,
     ) -> None:
+        self._cluster = cluster
         self._downstream = downstream
         self._security = TransportSecurityMiddleware(security)
         self._max_body_bytes = max_body_bytes
@@ -107,6 +110,12 @@ class ModernEndpoint:
         if checked is None:
             _asked.set(None if body is None else (request, body))
             return await self._rest(scope, partial(replayed, arrived, receive), send)
+        if self._cluster is not None:
+            caller = partial(modern_caller, checked.revision, checked.params, request)
+            again = partial(replayed, arrived.copy(), receive)
+            if await self._cluster.answered_elsewhere(checked.method, checked.params, caller, scope, again, send):
+                return None
+            del again
         del body  # it may be large, and the answer may take long
         arrived.clear()
         return await self._answer(checked, request, receive, send)

@@ -53,8 +53,9 @@ def principal_of(request: Any) -> str:
     return found.principal if isinstance(found, Identified) else Caller().principal
 
 
-def _token_of(scope: Mapping[str, Any]) -> str | None:
-    found = scope.get(IDENTIFIED_SCOPE)
+def token_of(request: Any) -> str | None:
+    """Return the name of the token of an HTTP request, if it has one."""
+    found = request.scope.get(IDENTIFIED_SCOPE) if isinstance(request, HTTPConnection) else None
     return found.token if isinstance(found, Identified) else None
 
 
@@ -128,7 +129,7 @@ def _sender(request: object) -> dict[str, Any]:
         "principal": request.scope.get(PRINCIPAL_SCOPE, "local"),
         "headers": request.headers,
         "grant": grant_of(request),
-        "token": _token_of(request.scope),
+        "token": token_of(request),
         "toolsets": tuple(request.scope.get(TOOLSETS_SCOPE) or ()),
     }
 

@@ -38,6 +38,7 @@ from gateway.serving.http import (
     WrongTokens,
 )
 from gateway.serving.http.tokens import address_of
+from gateway.serving.mcp.cluster_port import HOP_SCOPE
 from gateway.serving.mcp.request_caller import ENDED_SCOPE, IDENTIFIED_SCOPE
 from gateway.system.loopback import is_loopback
 
@@ -217,7 +218,7 @@ class Guard:
             return await _in_query()(scope, receive, send)
         found = await self._access.identify(authorization)
         if isinstance(found, Identified):
-            if path not in _WITHOUT_TOKEN and (seconds := self._too_soon(found)):
+            if path not in _WITHOUT_TOKEN and (seconds := self._too_soon(found, scope)):
                 return await _too_many(seconds)(scope, receive, send)
             self._enter(scope, found, authorization)
         elif not is_public:
@@ -234,7 +235,7 @@ class Guard:
             if not isinstance(found, Identified):
                 await self._refused(found, scope)
             return await refused_response(404, "not found; the address may have been withdrawn")(scope, receive, send)
-        if seconds := self._too_soon(found):
+        if seconds := self._too_soon(found, scope):
             return await _too_many(seconds)(scope, receive, send)
         scope["path"] = f"{self._bases.root_path}/{rest}"
         scope["raw_path"] = quote(scope["path"]).encode("ascii")
@@ -248,8 +249,10 @@ class Guard:
         if fault == "wrong":
             await self._wrong_tokens.refused(scope)
 
-    def _too_soon(self, identified: Identified) -> int:
+    def _too_soon(self, identified: Identified, scope: Scope) -> int:
         """Return the seconds after which whoever asks may ask again, and tell who listens; 0 for now."""
+        if HOP_SCOPE in scope:  # the replica that passed it on has counted it
+            return 0
         seconds = self._access.rates.wait(identified.principal, identified.grant, identified.token)
         if seconds:
             who = plain(identified.principal, 100)

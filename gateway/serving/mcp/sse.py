@@ -34,7 +34,9 @@ class SseEndpoints:
         security: TransportSecuritySettings,
         max_request_bytes: int,
         max_unread_bytes: int,
+        path: str = MESSAGES_PATH,
     ) -> None:
+        self._path = path
         self._downstream = downstream
         self._security = security
         self._max_request_bytes = max_request_bytes
@@ -67,9 +69,9 @@ class SseEndpoints:
 
     def _transport(self, profile: str | None, toolset: str | None) -> SseServerTransport:
         if toolset is not None:
-            path = f"{MESSAGES_PATH}/{profile or AUTO}/{toolset}"
+            path = f"{self._path}/{profile or AUTO}/{toolset}"
         else:
-            path = MESSAGES_PATH if profile is None else f"{MESSAGES_PATH}/{profile}"
+            path = self._path if profile is None else f"{self._path}/{profile}"
         if path not in self._transports:
             self._transports[path] = SseServerTransport(path, self._security, self._max_request_bytes)
         return self._transports[path]

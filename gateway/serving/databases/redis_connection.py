@@ -7,9 +7,8 @@ from typing import Any, TypeVar, cast
 import anyio
 
 from gateway.config.authorization_settings import CLUSTER_SCHEMES
-from gateway.errors import ConfigError, StateUnavailable
-from gateway.serving.authorization.availability import Availability
-from gateway.serving.authorization.redis_records import TAG
+from gateway.errors import ConfigError
+from gateway.serving.databases.availability import Availability
 
 ResultT = TypeVar("ResultT")
 
@@ -30,26 +29,33 @@ Pipe = Any
 class RedisConnection:
     """Connection to a URL: `redis://`, `rediss://` (TLS) or `unix://`; with `+cluster`, to any node of a cluster.
 
+    All keys of a user of it begin with `tag`: what is in its braces decides on their slot. `where` is the configuration
+    key of the URL.
+
     Raises:
         ConfigError: redis-py is not installed, or takes no such URL.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, tag: str, where: str, availability: Availability | None = None) -> None:
         self.in_cluster = url.startswith(CLUSTER_SCHEMES)
         self._url = url.replace("+cluster", "", 1) if self.in_cluster else url
-        self._availability = Availability()
+        self._tag = tag
+        self.availability = availability or Availability()
         self._finding = anyio.Lock()
         try:
             self._redis: Any = None if self.in_cluster else self._client()
             self._cluster: Any = self._map() if self.in_cluster else None
         except ImportError:
-            raise _fault(
-                "needs a package that is not installed", f"install the extra redis, as in pip install '{EXTRA}'"
+            raise ConfigError(
+                "needs a package that is not installed",
+                where=where,
+                remedy=f"install the extra redis, as in pip install '{EXTRA}'",
             ) from None
         except (ValueError, TypeError):
-            raise _fault(
+            raise ConfigError(
                 "is not the URL of a Redis",
-                'write it as "redis://:PASSWORD@HOST:6379/0"; rediss:// is with TLS, redis+cluster:// a cluster',
+                where=where,
+                remedy='write it as "redis://:PASSWORD@HOST:6379/0"; rediss:// is with TLS, redis+cluster:// a cluster',
             ) from None
 
     def _client(self, **where: Any) -> Any:
@@ -79,7 +85,7 @@ class RedisConnection:
         async with self._finding:
             if self._redis is None:  # nobody else has found it meanwhile
                 await self._cluster.initialize()
-                if (node := self._cluster.get_node_from_key(TAG)) is None:
+                if (node := self._cluster.get_node_from_key(self._tag)) is None:
                     raise OSError("no node of the cluster has the keys")
                 self._redis = self._client(host=node.host, port=node.port)
             return self._redis
@@ -107,7 +113,7 @@ class RedisConnection:
                     except WatchError:
                         continue
                     return result
-        raise StateUnavailable("logins cannot be checked at present", remedy="too much happens at once: try again")
+        raise self.availability.refusal("too much happens at once: try again")
 
     @asynccontextmanager
     async def reached(self) -> AsyncGenerator[Any]:
@@ -120,10 +126,10 @@ class RedisConnection:
             raise
         except (RedisError, RedisClusterException, OSError, TimeoutError) as error:
             await self._look_again()
-            raise self._availability.lost(str(error)) from error
+            raise self.availability.lost(str(error)) from error
         except (ValueError, KeyError, TypeError) as error:
-            raise self._availability.lost("it has something that no gateway of this version has written") from error
-        self._availability.found()
+            raise self.availability.lost("it has something that no gateway of this version has written") from error
+        self.availability.found()
 
     def check(self) -> None:
         """Look whether Redis answers. If it does not, the gateway starts, and answers 503 until it does."""
@@ -134,7 +140,7 @@ class RedisConnection:
             with cast("Any", RedisCluster if self.in_cluster else Redis).from_url(self._url, **_LIMITS) as redis:
                 redis.ping()
         except (RedisError, RedisClusterException, OSError) as error:
-            self._availability.lost(str(error))
+            self.availability.lost(str(error))
 
     async def close(self) -> None:
         """Close the connections; the next use opens them again."""
@@ -142,7 +148,3 @@ class RedisConnection:
         if self._redis is not None:
             with anyio.move_on_after(_SECONDS, shield=True):
                 await self._redis.aclose()
-
-
-def _fault(words: str, remedy: str) -> ConfigError:
-    return ConfigError(words, where="access.authorization_server.state", remedy=remedy)

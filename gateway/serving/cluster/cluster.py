@@ -1,0 +1,300 @@
+"""This replica of the gateway among the others: what they share, and what goes from one to another."""
+
+import logging
+import uuid
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from typing import Any
+
+import anyio
+import httpx2
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from gateway.config.moments import moment_text
+from gateway.config.schema import Settings
+from gateway.core.model.caller import Caller
+from gateway.errors import StateUnavailable
+from gateway.serving.cluster.forward_request import BrokenOff, Forwarder, Unreachable, forwarding_client
+from gateway.serving.cluster.hop_mark import HopMarks, remember_path
+from gateway.serving.cluster.keys import TAG
+from gateway.serving.cluster.own_address import own_address, reaches_no_other
+from gateway.serving.cluster.replicas import Replica, Replicas, new_id
+from gateway.serving.cluster.session_forwarding import SessionForwarding, answer_broken_off
+from gateway.serving.cluster.session_index import SessionIndex, SessionRecord
+from gateway.serving.cluster.session_notes import SessionNotes
+from gateway.serving.cluster.shared_secret import SharedSecret
+from gateway.serving.cluster.shared_use import RedisUse
+from gateway.serving.cluster.soon import Soon
+from gateway.serving.cluster.state_owners import StateOwners
+from gateway.serving.cluster.task_index import TaskIndex
+from gateway.serving.databases.availability import Availability
+from gateway.serving.databases.redis_connection import RedisConnection
+from gateway.serving.mcp.cluster_port import HOP_SCOPE, SessionsPort
+from gateway.serving.mcp.request_caller import principal_of
+from gateway.serving.mcp.security import refused_response
+from gateway.serving.mcp.service import OF_TASKS
+from gateway.system.background_tasks import background_tasks
+from gateway.telemetry.metrics import Metrics
+from gateway.upstream.bridging.signed_state import replica_of_state
+from gateway.upstream.connection.owners import client_of
+
+logger = logging.getLogger(__name__)
+
+_LEAVING_SECONDS = 5.0
+"""Time to hand the sessions over."""
+
+
+StateOf = Callable[[Mapping[str, Any], Caller], tuple[str, str] | None]
+
+
+class Cluster:
+    """This replica (`gateway.serving.mcp.cluster_port.ClusterPort`). `open_cluster` opens it."""
+
+    def __init__(self, settings: Settings, client: httpx2.AsyncClient) -> None:
+        cluster = settings.cluster
+        assert cluster.url is not None
+        self._settings = settings
+        self.connection = RedisConnection(
+            cluster.url,
+            TAG,
+            "cluster.url",
+            Availability("the Redis of the cluster", "the other replicas cannot be asked at present"),
+        )
+        self.own = new_id()
+        self.secret = SharedSecret()
+        own = Replica(self.own, cluster.address or "")
+        self.replicas = Replicas(self.connection, own, cluster.lost_after, self._forgotten)
+        self.index = SessionIndex(self.connection, self.own, settings.http.session_idle)
+        self.journal = SessionNotes(self.index)
+        self._soon = Soon(self.connection)
+        self._owners = StateOwners(self.connection, self.replicas, self.index)
+        self._tasks = TaskIndex(self.connection, self._soon, self.own)
+        self.use = RedisUse(self.connection, self._soon, self.own, lambda: [one.id for one in self.replicas.others()])
+        self.upstream_of: StateOf = lambda params, caller: None
+        """Returns the upstream that a call goes to and the owner of the state there; None if there is none."""
+        marks = HopMarks(self.own, partial(self.secret.key, "hop"))
+        self._marks = marks
+        self._sessions: SessionsPort | None = None
+        self._metrics: Metrics | None = None
+        self._forwarder = Forwarder(client, marks)
+
+    # -- the HTTP side -------------------------------------------------------------------------------------------------
+
+    def new_session(self) -> str:
+        """Return an id for a new session."""
+        return f"{self.own}.{uuid.uuid4().hex}"
+
+    def recognising(self, app: ASGIApp) -> ASGIApp:
+        """Wrap the whole application (`ClusterPort.recognising`)."""
+
+        async def recognise(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] == "http":
+                remember_path(scope)
+                if (hop := self._marks.read(scope)) is not None:
+                    scope[HOP_SCOPE] = hop
+                    scope["client"] = None if hop.peer is None else (hop.peer, 0)
+                    scope["scheme"] = hop.scheme
+            await app(scope, receive, send)
+
+        return recognise
+
+    def in_sessions(self, app: ASGIApp, sessions: SessionsPort) -> ASGIApp:
+        """Wrap the endpoint of Streamable HTTP (`ClusterPort.in_sessions`)."""
+        self._sessions = sessions
+        return SessionForwarding(
+            app, sessions, self.replicas, self.index, self._forwarder, self._take_over, self._home_of
+        )
+
+    async def to_streams(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on a message for a stream of HTTP+SSE (`ClusterPort.to_streams`)."""
+        there = None if HOP_SCOPE in scope else await self.replicas.find(scope["path_params"]["replica"])
+        if there is None or not await self._forwarded(there, scope, receive, send):
+            words = "the replica that has the stream is gone: open another stream"
+            await refused_response(404, words)(scope, receive, send)
+
+    async def answered_elsewhere(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        caller: Callable[[], Caller],
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> bool:
+        """Pass on a request of 2026-07-28, if it is about what another replica has (`ClusterPort`)."""
+        if HOP_SCOPE in scope:
+            return False
+        there = await self._home_of_request(method, params, caller)
+        return there is not None and await self._forwarded(there, scope, receive, send)
+
+    async def _home_of_request(
+        self, method: str, params: Mapping[str, Any], caller: Callable[[], Caller]
+    ) -> Replica | None:
+        if (replica := replica_of_state(params.get("requestState"))) is not None:
+            return await self.replicas.find(replica)
+        task = params.get("taskId")
+        if method in OF_TASKS and isinstance(task, str):
+            return await self._home_of_task(client_of(caller()), task)
+        if method != "tools/call":
+            return None
+        asking = caller()
+        if self._keeps_by_principal and (home := await self._owners.home("", _home_name(asking.principal))) is not None:
+            return home
+        state = self.upstream_of(params, asking)
+        return None if state is None else await self._owners.home(*state)
+
+    async def _home_of_task(self, client: str, task: str) -> Replica | None:
+        try:
+            found = await self._tasks.find(client, task)
+        except StateUnavailable:
+            return None
+        return None if found is None else await self.replicas.find(found[0])
+
+    # -- routing (`gateway.routing.replica_port.ReplicaPort`) ----------------------------------------------------------
+
+    def state_key(self) -> bytes:
+        """Return the key that `requestState` is signed with."""
+        return self.secret.key("state")
+
+    async def before_call(self, upstream: str, owner: str) -> None:
+        """Note that a call is made to an upstream that keeps state for its owner."""
+        await self._owners.before_call(upstream, owner)
+
+    def task_given(self, client: str, task: str, route: Mapping[str, str]) -> None:
+        """Note where a task is."""
+        self._tasks.given(client, task, route)
+
+    async def route_of_task(self, client: str, task: str) -> Mapping[str, str] | None:
+        """Return the route of a task."""
+        found = await self._tasks.find(client, task)
+        return None if found is None else found[1]
+
+    # -- other replicas ------------------------------------------------------------------------------------------------
+
+    async def _forwarded(self, there: Replica, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Pass a request on; false if nothing listens there."""
+        try:
+            await self._forwarder.forward(there, scope, receive, send)
+        except Unreachable:
+            self.replicas.unreachable(there.id)
+            return False
+        except BrokenOff as broken:
+            await answer_broken_off(broken, scope, send)
+        return True
+
+    async def _take_over(self, found: SessionRecord) -> None:
+        """Prepare for a session that another replica had."""
+        self._owners.taken_over(found)
+        if self._metrics is not None:
+            self._metrics.sessions_taken_over.add(1)
+
+    async def _home_of(self, scope: Scope) -> Replica | None:
+        """Return the replica for a new session, if that is another one."""
+        if self.replicas.own.state == "draining":
+            return next((one for one in self.replicas.others() if one.state == "up"), None)
+        if not self._keeps_by_principal:
+            return None
+        return await self._owners.home("", _home_name(principal_of(HTTPConnection(scope))))
+
+    @property
+    def _keeps_by_principal(self) -> bool:
+        """Whether an upstream keeps state for more than one host of a principal."""
+        rules = (one.session for one in self._settings.upstreams.values() if one.enabled)
+        return any(rule is not None and rule not in ("shared", "host-session") for rule in rules)
+
+    def observed_by(self, metrics: Metrics) -> None:
+        """Let the metrics have the replicas, and what goes from one to another."""
+        metrics.replicas = lambda: (1 + len(self.replicas.others()), 0 if self.connection.availability.is_away else 1)
+        self._metrics = metrics
+        self._forwarder.on_passed_on = lambda: metrics.requests_passed_on.add(1)
+
+    def report(self) -> list[dict[str, Any]]:
+        """Return the replicas for `status`: this one first."""
+        known = (self.replicas.own, *self.replicas.others())
+        return [
+            {
+                "id": one.id,
+                "address": one.address,
+                "state": one.state,
+                "started": moment_text(one.started),
+                "version": one.version,
+                "own": one is self.replicas.own,
+            }
+            for one in known
+        ]
+
+    # -- being there ---------------------------------------------------------------------------------------------------
+
+    def join(self, port: int) -> None:
+        """Let the others know where this replica listens, from the next look on, which is at once."""
+        http, cluster = self._settings.http, self._settings.cluster
+        tls = http.tls_certificate is not None
+        address = cluster.address or own_address(http.bind, port, cluster.url or "", tls=tls)
+        if cluster.address is None and reaches_no_other(address):
+            logger.info("only replicas on this machine can reach this one, at %s: see [cluster] address", address)
+        self.replicas.open_at(address)
+
+    @asynccontextmanager
+    async def present(self) -> AsyncGenerator[None]:
+        """Context manager around serving: on leaving it, the others are told, if they have not been before."""
+        async with background_tasks() as tasks:
+            tasks.start_soon(self.index.run)
+            tasks.start_soon(self._soon.run)
+            tasks.start_soon(self._agree)
+            tasks.start_soon(self.replicas.run)
+            try:
+                yield
+            finally:
+                with anyio.move_on_after(_LEAVING_SECONDS, shield=True):
+                    await self.left()
+
+    async def _agree(self) -> None:
+        """Run forever: have the same secret as the others, also if Redis was away at the start, or has forgotten it."""
+        while True:
+            await anyio.sleep(self._settings.cluster.lost_after)
+            await self.secret.agree(self.connection)
+
+    async def draining(self) -> None:
+        """Tell the others that this replica takes no new sessions (`ClusterPort.draining`)."""
+        await self.replicas.drain()
+
+    async def left(self) -> None:
+        """Leave the sessions to the others (`ClusterPort.left`). The second time, nothing is done."""
+        if not self.replicas.is_open:
+            return
+        self.index.freeze()
+        try:
+            await self.index.hand_over(self._sessions.undelivered() if self._sessions is not None else {})
+        except StateUnavailable:
+            logger.warning("the sessions are not handed over: the others take them over when they miss this replica")
+        await self.replicas.leave()
+
+    def _forgotten(self) -> None:
+        """Redis has lost what this replica has told it."""
+        logger.warning("the Redis of the cluster has forgotten everything: sessions are told to it again")
+        self.index.rewrite()
+        self._owners.rewrite(self._soon)
+
+
+def _home_name(principal: str) -> str:
+    """Return the owner of all that upstreams keep for a principal and its hosts together."""
+    return f"principal {principal}"
+
+
+@asynccontextmanager
+async def open_cluster(settings: Settings) -> AsyncGenerator[Cluster | None]:
+    """Provide this replica, if the gateway is one of several.
+
+    Raises:
+        ConfigError: the URL of Redis cannot be used.
+    """
+    if settings.cluster.url is None:
+        yield None
+        return
+    async with AsyncExitStack() as stack:
+        cluster = Cluster(settings, await stack.enter_async_context(forwarding_client()))
+        stack.push_async_callback(cluster.connection.close)
+        await cluster.secret.agree(cluster.connection)
+        yield cluster

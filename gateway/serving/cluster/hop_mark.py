@@ -1,0 +1,81 @@
+"""The mark of a request that one replica passes on to another: where it came from, signed by the cluster's secret.
+
+A request with a mark is not passed on again. The bearer token is checked by every replica; of the peer, which is the
+one that passed it on, the mark says who it was before.
+"""
+
+import base64
+import hmac
+import json
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
+
+from starlette.datastructures import Headers
+from starlette.types import Scope
+
+HEADER = "x-mcp-gateway-hop"
+
+_SECONDS = 60.0
+"""Time that a request may take to the other replica; the clocks of both may differ."""
+_LONGEST = 4_096
+
+
+_ASKED = "gateway.asked_path"
+"""The key in the scope for the path as the host sent it (`remember_path`)."""
+
+
+def remember_path(scope: Scope) -> None:
+    """Keep the path as the host sent it, before anything rewrites it."""
+    scope[_ASKED] = scope["raw_path"].decode("latin-1")
+
+
+def asked_path(scope: Scope) -> str:
+    """Return the path as the host sent it."""
+    return scope.get(_ASKED) or scope["raw_path"].decode("latin-1")
+
+
+class Hop(NamedTuple):
+    """What the replica that passed a request on says of it: the address of its peer, and the scheme."""
+
+    peer: str | None
+    scheme: str
+
+
+class HopMarks:
+    """Makes and checks the marks of one replica, `own`."""
+
+    def __init__(self, own: str, key: Callable[[], bytes], now: Callable[[], float] = time.time) -> None:
+        self._own = own
+        self._key = key
+        self._now = now
+
+    def make(self, to: str, scope: Scope) -> str:
+        """Return the header's value for passing a request on to another replica."""
+        client = scope.get("client")
+        said = {
+            "to": to,
+            "until": self._now() + _SECONDS,
+            "peer": str(client[0]) if client else None,
+            "scheme": scope.get("scheme", "http"),
+        }
+        body = base64.urlsafe_b64encode(json.dumps(said).encode()).decode()
+        return f"{body}.{self._signature(body, scope)}"
+
+    def read(self, scope: Scope) -> Hop | None:
+        """Return the mark of a request; None if it has none that another replica made for this request and replica."""
+        given = Headers(scope=scope).getlist(HEADER)
+        if len(given) != 1 or len(given[0]) > _LONGEST:
+            return None
+        body, _, signature = given[0].partition(".")
+        if not hmac.compare_digest(signature.encode(), self._signature(body, scope).encode()):
+            return None
+        said = cast("dict[str, Any]", json.loads(base64.urlsafe_b64decode(body)))
+        if said["to"] != self._own or abs(said["until"] - self._now()) > 2 * _SECONDS:
+            return None
+        return Hop(said["peer"], said["scheme"])
+
+    def _signature(self, body: str, scope: Scope) -> str:
+        session = Headers(scope=scope).get("mcp-session-id", "")
+        signed = "\n".join((body, scope["method"], asked_path(scope), session))
+        return hmac.digest(self._key(), signed.encode("utf-8", "surrogatepass"), "sha256").hex()

@@ -1,0 +1,191 @@
+"""The replicas of a cluster: each says in Redis that it is there, and where, until it is lost or leaves."""
+
+import json
+import logging
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Literal
+
+import anyio
+
+from gateway._version import __version__
+from gateway.core.model.json_values import as_object, as_text
+from gateway.errors import StateUnavailable
+from gateway.serving.cluster.keys import REPLICAS, replica_key
+from gateway.serving.databases.redis_connection import RedisConnection
+
+logger = logging.getLogger(__name__)
+
+ReplicaState = Literal["up", "draining"]
+
+_ID_BYTES = 6
+_BEATS = 4
+"""Signs of life within the time after which a replica counts as lost."""
+_LOOK_AGAIN_SECONDS = 0.2
+"""Time between two looks for a replica that is not known, since hosts choose the ids that are looked for."""
+
+
+@dataclass(frozen=True)
+class Replica:
+    """A replica: `address` is the origin at which the others reach it, `started` is in seconds since 1970."""
+
+    id: str
+    address: str
+    state: ReplicaState = "up"
+    started: float = 0.0
+    version: str = __version__
+
+
+def new_id() -> str:
+    """Return an id for a replica that starts. No replica ever gets one again that another has had."""
+    return secrets.token_hex(_ID_BYTES)
+
+
+def replica_in(session: str) -> str | None:
+    """Return the id of the replica that named a session; None if no replica did."""
+    name, dot, _ = session.partition(".")
+    is_one = len(name) == 2 * _ID_BYTES and all(each in "0123456789abcdef" for each in name)
+    return name if dot and is_one else None
+
+
+class Replicas:
+    """Those that were there at the last look. While Redis is away, all of them count as being there.
+
+    `on_forgotten` is called when Redis has forgotten this replica, and so everything else.
+    """
+
+    def __init__(
+        self,
+        connection: RedisConnection,
+        own: Replica,
+        lost_after: float,
+        on_forgotten: Callable[[], object] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.own = own
+        self._connection = connection
+        self._lost_after = lost_after
+        self._on_forgotten = on_forgotten
+        self._clock = clock
+        self._known: dict[str, Replica] = {}
+        self._gone: dict[str, float] = {}
+        """Those that could not be reached, and when: they are not asked again until they would be lost anyway."""
+        self.is_open = False
+        """Whether this replica is to be found: not before it listens."""
+        self._is_registered = False
+        self._looked = 0.0
+        self._forgotten = float("-inf")
+        self._looking = anyio.Lock()
+        self._wake = anyio.Event()
+
+    def others(self) -> Sequence[Replica]:
+        """Return the other replicas that are there."""
+        before = self._clock() - self._lost_after
+        self._gone = {one: at for one, at in self._gone.items() if at > before}
+        return [one for one in self._known.values() if one.id != self.own.id and one.id not in self._gone]
+
+    async def find(self, replica: str) -> Replica | None:
+        """Return another replica, if it is there. One that is not known may have come just now."""
+        if replica not in self._known and self._clock() - self._looked >= _LOOK_AGAIN_SECONDS:
+            await self.look()
+        return next((one for one in self.others() if one.id == replica), None)
+
+    def unreachable(self, replica: str) -> None:
+        """Count a replica as lost, since nothing listens at its address."""
+        if replica in self._known and replica not in self._gone:
+            logger.warning("replica %s is gone: nothing listens at %s", replica, self._known[replica].address)
+        self._gone[replica] = self._clock()
+
+    def open_at(self, address: str) -> None:
+        """Say from now on that this replica is there, at this address."""
+        self.own = replace(self.own, address=address, started=time.time())
+        self.is_open = True
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Run forever: say that this replica is there, and look for the others."""
+        while True:
+            await self.look()
+            with anyio.move_on_after(self._lost_after / _BEATS):
+                await self._wake.wait()
+            self._wake = anyio.Event()
+
+    async def drain(self) -> None:
+        """Tell the others that this replica takes no new sessions."""
+        self.own = replace(self.own, state="draining")
+        await self.look()
+
+    async def look(self) -> None:
+        """Say that this replica is there, and look which others are."""
+        async with self._looking:
+            try:
+                await self._look()
+            except StateUnavailable:
+                self._looked = self._clock()  # the last look holds
+
+    async def leave(self) -> None:
+        """Say that this replica is no longer there."""
+        self.is_open = self._is_registered = False
+        try:
+            async with self._connection.reached() as redis, redis.pipeline(transaction=True) as pipe:
+                pipe.delete(replica_key(self.own.id))
+                pipe.srem(REPLICAS, self.own.id)
+                await pipe.execute()
+        except StateUnavailable:
+            logger.debug("the others find out by themselves that replica %s is gone", self.own.id)
+
+    async def all_told(self) -> None:
+        """Return if every replica has told Redis what it has, also after Redis has forgotten it.
+
+        Raises:
+            StateUnavailable: one may not have, or Redis is away.
+        """
+        async with self._connection.reached() as redis:
+            is_known = await redis.exists(replica_key(self.own.id))
+        if self._is_registered and (not is_known or self._clock() - self._forgotten < self._lost_after):
+            raise StateUnavailable("not all replicas have said yet which sessions they have", remedy="try again soon")
+
+    async def _look(self) -> None:
+        key, said, is_open = replica_key(self.own.id), json.dumps(asdict(self.own)), self.is_open
+        async with self._connection.reached() as redis:
+            async with redis.pipeline(transaction=True) as pipe:
+                pipe.exists(key)
+                if is_open:
+                    pipe.set(key, said, px=round(self._lost_after * 1_000))
+                    pipe.sadd(REPLICAS, self.own.id)
+                pipe.smembers(REPLICAS)
+                was_there, *_, ids = await pipe.execute()
+            others = sorted(ids - {self.own.id})
+            found: list[str | None] = await redis.mget([replica_key(one) for one in others]) if others else []
+            lost = [one for one, text in zip(others, found, strict=True) if text is None]
+            if lost:
+                await redis.srem(REPLICAS, *lost)
+        known = [_read(text) for text in found if text is not None]
+        self._note({one.id: one for one in known if one is not None})
+        if self._is_registered and not was_there:
+            self._forgotten = self._clock()
+            self._on_forgotten()
+        self._is_registered = is_open
+
+    def _note(self, known: dict[str, Replica]) -> None:
+        for one in known.keys() - self._known.keys():
+            logger.info("replica %s is at %s", one, known[one].address)
+        for one in self._known.keys() - known.keys() - {self.own.id}:
+            logger.info("replica %s has left", one)
+        self._known = {self.own.id: self.own, **known}
+        self._looked = self._clock()
+
+
+def _read(text: str) -> Replica | None:
+    """Return what a replica says of itself; None if it is of a version that says something else."""
+    try:
+        said = as_object(json.loads(text))
+    except ValueError:
+        return None
+    name, address = as_text(said.get("id")), as_text(said.get("address"))
+    if name is None or address is None or not address.startswith(("http://", "https://")):
+        return None
+    state: ReplicaState = "draining" if said.get("state") == "draining" else "up"
+    return Replica(name, address, state, float(said.get("started") or 0.0), as_text(said.get("version")) or "")

@@ -1,0 +1,192 @@
+"""Requests in sessions of Streamable HTTP: to the replica that has the session, or here once that is gone."""
+
+import json
+import logging
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+import anyio
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from gateway.core.model.revisions import NEWEST_HANDSHAKE, at_least
+from gateway.core.model.wire import INTERNAL_ERROR
+from gateway.errors import StateUnavailable
+from gateway.serving.cluster.forward_request import WITHOUT_BODY, BrokenOff, Forwarder, Unreachable, without_body
+from gateway.serving.cluster.replicas import Replica, Replicas, replica_in
+from gateway.serving.cluster.session_index import SessionIndex, SessionRecord
+from gateway.serving.mcp.cluster_port import HOP_SCOPE, SessionsPort
+from gateway.serving.mcp.drain import opens_session
+from gateway.serving.mcp.events import LOST
+from gateway.serving.mcp.request_caller import principal_of, token_of
+
+logger = logging.getLogger(__name__)
+
+_TRIES = 4
+_MOST_MOVED = 10_000
+_RETRY_SECONDS = "1"
+_DYING_SECONDS = 0.2
+"""Time for the system to close what a replica that was killed has listened on."""
+SESSION = "mcp-session-id"
+
+
+class SessionForwarding:
+    """ASGI wrapper around the endpoint of Streamable HTTP. `on_adopted` is called with what was known of a session.
+
+    A request that opens a session goes to `home_of` its principal, if that is another replica.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        sessions: SessionsPort,
+        replicas: Replicas,
+        index: SessionIndex,
+        forwarder: Forwarder,
+        on_adopted: Callable[[SessionRecord], Awaitable[None]],
+        home_of: Callable[[Scope], Awaitable[Replica | None]],
+    ) -> None:
+        self._app = app
+        self._sessions = sessions
+        self._replicas = replicas
+        self._index = index
+        self._forwarder = forwarder
+        self._on_adopted = on_adopted
+        self._home_of = home_of
+        self._adopting: dict[str, anyio.Lock] = {}
+        self._moved: OrderedDict[str, str] = OrderedDict()
+        """Sessions that others have taken over, and who: Redis need not be asked again."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        session = Headers(scope=scope).get(SESSION)
+        if session is None:
+            return await self._opening(scope, receive, send)
+        if self._sessions.has(session) or (replica := replica_in(session)) is None:
+            return await self._app(scope, receive, send)
+        try:
+            await self._elsewhere(session, replica, scope, receive, send)
+        except BrokenOff as broken:
+            await answer_broken_off(broken, scope, send)
+        except StateUnavailable as away:
+            await _try_later(away.message)(scope, receive, send)
+        return None
+
+    async def _opening(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_passed_on = HOP_SCOPE not in scope and opens_session(scope)
+        home = await self._home_of(scope) if is_passed_on else None
+        if home is not None:
+            try:
+                return await self._forwarder.forward(home, scope, receive, send)
+            except BrokenOff as broken:
+                return await answer_broken_off(broken, scope, send)
+            except Unreachable:
+                self._replicas.unreachable(home.id)
+        return await self._app(scope, receive, send)
+
+    async def _elsewhere(self, session: str, replica: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request in a session that this replica does not have.
+
+        Raises:
+            BrokenOff: the replica that has it is gone before it has answered.
+            StateUnavailable: its replica is gone, and Redis, which would know more, is away.
+        """
+        replica = self._moved.get(session, replica)
+        for _ in range(_TRIES):
+            there = await self._replicas.find(replica)
+            if there is not None and HOP_SCOPE in scope:
+                break  # the other replica that passed it on knows better; it may have been late
+            if there is not None:
+                try:
+                    return await self._forwarder.forward(there, scope, receive, send)
+                except Unreachable:
+                    self._replicas.unreachable(there.id)
+                except BrokenOff as broken:
+                    if broken.begun or scope["method"] not in WITHOUT_BODY:
+                        raise
+                    await anyio.sleep(_DYING_SECONDS)  # nothing was sent that may have been carried out
+                    continue
+            async with self._adopting.setdefault(session, anyio.Lock()):
+                found = await self._taken(session, scope)
+            self._adopting.pop(session, None)
+            if found is None:
+                is_again = scope["method"] in WITHOUT_BODY
+                return await self._app(scope, without_body(receive) if is_again else receive, send)
+            replica = self._moved[session] = found
+            self._moved.move_to_end(session)
+            if len(self._moved) > _MOST_MOVED:
+                self._moved.popitem(last=False)
+        return await _try_later("the replica that has the session cannot be reached")(scope, receive, send)
+
+    async def _taken(self, session: str, scope: Scope) -> str | None:
+        """Take over a session whose replica is gone. Return the replica that has it if another has been faster.
+
+        Afterwards, or if nobody knows the session, or it is somebody else's, the request is for this replica.
+        """
+        if self._sessions.has(session):
+            return None
+        found = await self._index.find(session)
+        if found is None:
+            await self._replicas.all_told()
+        if found is None or not _is_whose(found, scope):
+            return None
+        if found.replica is not None and await self._replicas.find(found.replica) is not None:
+            return found.replica
+        if found.replica == self._replicas.own.id:  # it has just ended
+            return None
+        if not await self._index.claim(found):
+            again = await self._index.find(session)
+            return None if again is None else again.replica
+        logger.info("a session of %s is taken over from replica %s", found.principal, found.replica or "that left it")
+        await self._on_adopted(found)
+        self._index.add(found)
+        answers = await self._index.take_answers(session)
+        if not await self._sessions.adopt(session, scope, configuring_requests(found), answers):
+            self._index.remove(session)
+        return None
+
+
+def configuring_requests(found: SessionRecord) -> Sequence[Mapping[str, Any]]:
+    """Return the messages with which a host would configure a session like this."""
+    requests: list[tuple[str, Mapping[str, Any]]] = [("initialize", found.initialize)]
+    if found.level is not None:
+        requests.append(("logging/setLevel", {"level": found.level}))
+    requests += [("resources/subscribe", {"uri": uri}) for uri in found.watched]
+    messages: list[Mapping[str, Any]] = [
+        {"jsonrpc": "2.0", "id": f"taken-over-{number}", "method": method, "params": params}
+        for number, (method, params) in enumerate(requests)
+    ]
+    return [messages[0], {"jsonrpc": "2.0", "method": "notifications/initialized"}, *messages[1:]]
+
+
+async def answer_broken_off(broken: BrokenOff, scope: Scope, send: Send) -> None:
+    """End the response to a request whose replica is gone, with an error for it.
+
+    A host that can resume the stream of the response (2025-11-25) gets the error there.
+    """
+    logger.warning("a replica was gone before it had answered a request")
+    error = {"code": INTERNAL_ERROR, "message": LOST}
+    body = json.dumps({"jsonrpc": "2.0", "id": broken.request, "error": error})
+    if not broken.begun:
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": 502, "headers": headers})
+        await send({"type": "http.response.body", "body": body.encode(), "more_body": False})
+        return
+    revision = Headers(scope=scope).get("mcp-protocol-version", "")
+    is_told = broken.is_stream and broken.request is not None and not at_least(revision, NEWEST_HANDSHAKE)
+    last = f"event: message\r\ndata: {body}\r\n\r\n".encode() if is_told else b""
+    await send({"type": "http.response.body", "body": last, "more_body": False})
+
+
+def _is_whose(found: SessionRecord, scope: Scope) -> bool:
+    """Whether a request comes from the principal, and with the token, that opened the session."""
+    request = HTTPConnection(scope)
+    return (principal_of(request), token_of(request)) == (found.principal, found.token)
+
+
+def _try_later(words: str) -> JSONResponse:
+    error = {"code": INTERNAL_ERROR, "message": f"{words} (try again in a moment)"}
+    body = {"jsonrpc": "2.0", "id": None, "error": error}
+    return JSONResponse(body, 503, {"Retry-After": _RETRY_SECONDS})

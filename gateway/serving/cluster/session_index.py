@@ -1,0 +1,218 @@
+"""What another replica needs to take a session over, in Redis: whose it is, and how its host has configured it."""
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import anyio
+
+from gateway.core.model.json_values import as_list, as_object, as_text, objects_in
+from gateway.errors import StateUnavailable
+from gateway.serving.cluster.keys import answers_key, session_key
+from gateway.serving.databases.redis_connection import Pipe, RedisConnection
+
+logger = logging.getLogger(__name__)
+
+_LONGEST = 64 * 1024
+"""Maximum bytes of a record: a host that says more of itself starts over when its replica is gone."""
+_ANSWERS = 1024 * 1024
+_ALL_ANSWERS = 64 * 1024 * 1024
+"""Maximum bytes of the answers that are left behind for one session, and for all: Redis keeps them in memory."""
+_ANSWER_SECONDS = 300
+_REFRESHES = 4
+"""How often a record is written anew within the time that it is kept."""
+_AT_ONCE = 200
+_PATIENCE_SECONDS = 1.0
+
+
+@dataclass
+class SessionRecord:
+    """A session of the handshake era over Streamable HTTP.
+
+    `initialize` has the params of the request that opened it; `level` and `watched` are what the host has asked for
+    since. `upstreams` are those that keep state for it. `replica` is the one that has it; None: it was handed over.
+    """
+
+    id: str
+    replica: str | None
+    principal: str
+    token: str | None
+    initialize: Mapping[str, Any]
+    level: str | None = None
+    watched: list[str] = field(default_factory=list[str])
+    upstreams: list[str] = field(default_factory=list[str])
+
+
+class SessionIndex:
+    """The records of this replica's sessions, written in the background; and a look at those of others.
+
+    `idle` is the number of seconds after which a session without requests is forgotten.
+    """
+
+    def __init__(
+        self, connection: RedisConnection, own: str, idle: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._connection = connection
+        self._own = own
+        self._idle = idle
+        self._clock = clock
+        self._records: dict[str, SessionRecord] = {}
+        self._written: dict[str, float] = {}
+        self._due: dict[str, None] = {}
+        self._wake = anyio.Event()
+        self._is_frozen = False
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def of(self, session: str) -> SessionRecord | None:
+        """Return the record of a session of this replica, to be changed; call `changed` afterwards."""
+        return self._records.get(session)
+
+    def add(self, record: SessionRecord) -> None:
+        """Keep the record of a session that this replica has from now on."""
+        record.replica = self._own
+        self._records[record.id] = record
+        self.changed(record.id)
+
+    def changed(self, session: str) -> None:
+        """Write the record of a session, soon."""
+        self._due[session] = None
+        self._wake.set()
+
+    def remove(self, session: str) -> None:
+        """Forget a session that has ended, unless it ended because this replica stops."""
+        if not self._is_frozen and self._records.pop(session, None) is not None:
+            self._written.pop(session, None)
+            self.changed(session)
+
+    def rewrite(self) -> None:
+        """Write all records anew: Redis has lost them."""
+        self._due.update(dict.fromkeys(self._records))
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Run forever: write what has changed, and keep the records of sessions that are there."""
+        while True:
+            with anyio.move_on_after(self._idle / _REFRESHES):
+                await self._wake.wait()
+            self._wake = anyio.Event()
+            old = self._clock() - self._idle / _REFRESHES
+            self._due.update({one: None for one, at in self._written.items() if at <= old})
+            while self._due:
+                await self.flush()
+
+    async def flush(self) -> None:
+        """Write some of what has changed; wait for a moment if Redis is away."""
+        batch = list(self._due)[:_AT_ONCE]
+        for one in batch:
+            del self._due[one]
+        try:
+            await self._write(batch, self._own)
+        except StateUnavailable:
+            self._due = {**dict.fromkeys(batch), **self._due}
+            await anyio.sleep(_PATIENCE_SECONDS)
+
+    def freeze(self) -> None:
+        """Let the records be as they are: this replica stops, and with it its sessions, which others may go on with."""
+        self._is_frozen = True
+
+    async def hand_over(self, answers: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+        """Leave all sessions to whichever replica is asked for them first, with the answers that their hosts lack.
+
+        Raises:
+            StateUnavailable: Redis is away.
+        """
+        ids, room = list(self._records), _ALL_ANSWERS
+        for start in range(0, len(ids), _AT_ONCE):
+            await self._write(ids[start : start + _AT_ONCE], None)
+        async with self._connection.reached() as redis:
+            for session, messages in answers.items():
+                text = json.dumps(messages)
+                if len(text) <= min(room, _ANSWERS):
+                    room -= len(text)
+                    await redis.set(answers_key(session), text, ex=_ANSWER_SECONDS)
+
+    async def take_answers(self, session: str) -> Sequence[Mapping[str, Any]]:
+        """Return the answers that a replica has left behind for a session, for the last time.
+
+        Raises:
+            StateUnavailable: Redis is away.
+        """
+        async with self._connection.reached() as redis:
+            text = await redis.getdel(answers_key(session))
+            return [] if text is None else objects_in(as_list(json.loads(text)))
+
+    async def find(self, session: str) -> SessionRecord | None:
+        """Return the record of any session.
+
+        Raises:
+            StateUnavailable: Redis is away.
+        """
+        async with self._connection.reached() as redis:
+            return _read(session, await redis.get(session_key(session)))
+
+    async def claim(self, found: SessionRecord) -> bool:
+        """Take over a session as it was found; false if another replica was faster.
+
+        Raises:
+            StateUnavailable: Redis is away.
+        """
+        key = session_key(found.id)
+
+        async def take(pipe: Pipe) -> bool:
+            now = _read(found.id, await pipe.get(key))
+            if now is None or now.replica != found.replica:
+                return False
+            now.replica = self._own
+            pipe.multi()
+            pipe.set(key, _wire(now), px=self._milliseconds)
+            return True
+
+        return await self._connection.decided(take, key)
+
+    async def _write(self, sessions: Iterable[str], replica: str | None) -> None:
+        now = self._clock()
+        async with self._connection.reached() as redis, redis.pipeline(transaction=False) as pipe:
+            for one in sessions:
+                record = self._records.get(one)
+                if record is None:
+                    pipe.delete(session_key(one))
+                    continue
+                record.replica = replica
+                text = _wire(record)
+                if len(text) <= _LONGEST:
+                    pipe.set(session_key(one), text, px=self._milliseconds)
+                    self._written[one] = now
+            await pipe.execute()
+
+    @property
+    def _milliseconds(self) -> int:
+        return round(self._idle * 1_000)
+
+
+def _wire(record: SessionRecord) -> str:
+    return json.dumps(asdict(record))
+
+
+def _read(session: str, text: str | None) -> SessionRecord | None:
+    """Return a record. Raises ValueError if it is not one that a gateway of this version has written."""
+    if text is None:
+        return None
+    said = as_object(json.loads(text))
+    principal = as_text(said.get("principal"))
+    if said.get("id") != session or principal is None:
+        raise ValueError("a session's record is broken")
+    return SessionRecord(
+        session,
+        as_text(said.get("replica")),
+        principal,
+        as_text(said.get("token")),
+        as_object(said.get("initialize")),
+        as_text(said.get("level")),
+        [one for one in as_list(said.get("watched")) if isinstance(one, str)],
+        [one for one in as_list(said.get("upstreams")) if isinstance(one, str)],
+    )

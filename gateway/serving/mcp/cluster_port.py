@@ -1,0 +1,85 @@
+"""What the HTTP side needs of the cluster, if the gateway is one of several replicas (`gateway.serving.cluster`)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from gateway.core.model.caller import Caller
+
+HOP_SCOPE = "gateway.hop"
+"""The key in an HTTP request's ASGI scope for the mark of the replica that passed it on, if one did."""
+
+
+class SessionsPort(Protocol):
+    """This replica's sessions of Streamable HTTP (implemented by `http_sessions.ResumableSessions`)."""
+
+    def has(self, session: str) -> bool: ...
+
+    async def adopt(
+        self, session: str, scope: Scope, requests: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, Any]]
+    ) -> bool:
+        """Open a session under an id that another replica gave it, by the requests that configured it there.
+
+        `scope` is that of a request in the session, whose caller has it from now on. `answers` are those that the host
+        has not got there. Return whether it is open.
+        """
+        ...
+
+    def undelivered(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """Return the answers that hosts have not got, by the id of the session, as JSON (`events.kept_answers`)."""
+        ...
+
+
+class SessionJournal(Protocol):
+    """Notes what another replica would need to take over a session. Does not wait."""
+
+    def opened(self, session: str, principal: str, token: str | None, initialize: Mapping[str, Any]) -> None: ...
+    def set_level(self, session: str, level: str) -> None: ...
+    def watched(self, session: str, uri: str, *, ended: bool = False) -> None: ...
+    def closed(self, session: str) -> None: ...
+
+
+class ClusterPort(Protocol):
+    """The replicas, one of which is this one: `own` is its id."""
+
+    @property
+    def own(self) -> str: ...
+    @property
+    def journal(self) -> SessionJournal: ...
+
+    def new_session(self) -> str:
+        """Return an id for a new session, by which every replica knows where it is."""
+        ...
+
+    def recognising(self, app: ASGIApp) -> ASGIApp:
+        """Wrap the whole application: requests that another replica passes on come from where they came to that one."""
+        ...
+
+    def in_sessions(self, app: ASGIApp, sessions: SessionsPort) -> ASGIApp:
+        """Wrap an endpoint: requests in sessions of other replicas go there; sessions of those that are gone, here."""
+        ...
+
+    async def draining(self) -> None:
+        """Tell the others that this replica is about to stop."""
+        ...
+
+    async def left(self) -> None:
+        """Leave the sessions to the others: this replica stops now."""
+        ...
+
+    async def to_streams(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a message for a stream of HTTP+SSE, in whose path is the `replica` that has it."""
+        ...
+
+    async def answered_elsewhere(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        caller: Callable[[], Caller],
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> bool:
+        """Let another replica answer a request of 2026-07-28, if that has what it is about; return whether it did."""
+        ...

@@ -1,0 +1,73 @@
+"""Sessions of the handshake era before several replicas, behind a load balancer that sends each request anywhere."""
+
+import threading
+from collections.abc import Callable
+
+from tests.serving.cluster.conftest import BOB, Host, Replicas
+
+
+def test_a_session_is_answered_whichever_replica_is_asked(replicas: Replicas, host: Callable[..., Host]) -> None:
+    first, second = replicas.start(), replicas.start()
+    alice = host()
+    alice.open(first)
+    counts = [alice.call(at, "own__count") for at in (first, second, second, first)]
+    assert [count.split()[0] for count in counts] == ["1", "2", "3", "4"]
+    assert len({count.split()[1] for count in counts}) == 1, "each call found the process with the state"
+
+
+def test_a_session_is_nobody_elses_at_any_replica(replicas: Replicas, host: Callable[..., Host]) -> None:
+    first, second = replicas.start(), replicas.start()
+    alice, bob = host(), host(BOB)
+    bob.headers["Mcp-Session-Id"] = alice.open(first)
+    for at in (first, second):
+        answer = bob.post(at, bob.message("tools/list", {}))
+        assert answer.status_code == 404, answer.text
+    first.process.kill()
+    first.process.wait()
+    answer = bob.post(second, bob.message("tools/list", {}))
+    assert answer.status_code == 404, "nor does anybody take over the session of another principal"
+    assert alice.ask(second, "tools/list")["result"]["tools"]
+
+
+def test_a_session_goes_on_at_another_replica_when_its_own_is_killed(
+    replicas: Replicas, host: Callable[..., Host]
+) -> None:
+    first, second, third = replicas.start(), replicas.start(), replicas.start()
+    alice = host()
+    alice.open(first)
+    assert alice.ask(first, "logging/setLevel", level="warning")["result"] == {}
+    assert alice.call(first, "all__count").startswith("1 ")
+    replicas.settle()
+    first.process.kill()
+    first.process.wait()
+    assert alice.call(second, "all__count").startswith("1 "), "an upstream that is shared just works"
+    assert alice.call(third, "all__count").startswith("2 "), "the third finds the session at the second"
+    assert any("taken over" in line for line in second.lines)
+
+
+def test_a_call_whose_replica_is_killed_is_answered_where_its_stream_is_resumed(
+    replicas: Replicas, host: Callable[..., Host]
+) -> None:
+    first, second = replicas.start(), replicas.start()
+    alice = host()
+    alice.open(first)
+    call = alice.message("tools/call", {"name": "all__sleep", "arguments": {"seconds": 60}})
+    threading.Timer(1.0, first.process.kill).start()
+    with alice.stream(second, call) as events:
+        assert list(events) == [None], "there is an id to resume from, and then the stream ends"
+    with alice.stream(second, **{"Last-Event-ID": events.id}) as rest:
+        (answer,) = rest
+    assert answer["id"] == call["id"]
+    assert "gone" in answer["error"]["message"]
+
+
+def test_a_host_that_cannot_resume_gets_the_error_at_once(replicas: Replicas, host: Callable[..., Host]) -> None:
+    first, second = replicas.start(), replicas.start()
+    alice = host(revision="2025-06-18")
+    alice.open(first)
+    call = alice.message("tools/call", {"name": "all__sleep", "arguments": {"seconds": 60}})
+    threading.Timer(1.0, first.process.kill).start()
+    with alice.stream(second, call) as events:
+        (answer,) = events
+    assert answer["id"] == call["id"]
+    assert "gone" in answer["error"]["message"]
