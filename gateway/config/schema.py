@@ -21,6 +21,7 @@ from gateway.config.issuer_settings import SCOPE, IssuerSettings
 from gateway.config.locations import location
 from gateway.config.login_settings import LoginSettings
 from gateway.config.moments import moment_in
+from gateway.config.openapi_settings import OperationSettings
 from gateway.config.policy_settings import PinMode, PinSettings, PolicySettings
 from gateway.config.section import SecretSection, Section
 from gateway.config.shared_settings import SharedSettings
@@ -52,6 +53,12 @@ SESSION = r"^(shared|host-session|client|principal|header:[A-Za-z0-9!#$%&'*+.^_`
 
 BASE_URL = r"^https?://[^\s/?#@]+(?:/[^\s?#]*)?$"
 """An address that is the base of others: no user, no query."""
+
+
+def is_url(place: str) -> bool:
+    """Whether a place is a URL, and not a file."""
+    return place.startswith(("http://", "https://"))
+
 
 ROOT_PATH = r"^(/[A-Za-z0-9._~-]+)*$"
 
@@ -157,7 +164,7 @@ def _is_content(table: Any) -> bool:
 
 
 class UpstreamSettings(SecretSection):
-    """One upstream MCP server: either `command` (started over stdio) or `url` (Streamable HTTP or SSE)."""
+    """One upstream: an MCP server (`command`: stdio, `url`: Streamable HTTP or SSE), or an HTTP API (`openapi`)."""
 
     command: str | None = None
     """The program to start: a name on the PATH, or a path (relative to the file)."""
@@ -169,6 +176,11 @@ class UpstreamSettings(SecretSection):
     """Its working directory, relative to the file."""
     url: str | None = None
     """The address of a server that is already running."""
+    openapi: Annotated[str, Field(min_length=1)] | None = None
+    """The OpenAPI document (3.0 or 3.1) of an HTTP API whose operations become tools: a file, or a URL."""
+    base_url: Annotated[str, Field(pattern=BASE_URL)] | None = None
+    """The base URL of that API; omitted: as the document at a URL says, if it is on the same server."""
+    operations: OperationSettings = OperationSettings()
     transport: Transport = "auto"
     """How to connect to it; `auto` is stdio for a command, and for a url Streamable HTTP, or else SSE."""
     headers: dict[str, str] = Field(default_factory=dict[str, str])
@@ -208,19 +220,27 @@ class UpstreamSettings(SecretSection):
     max_message_bytes: Bytes = 64 * 1024 * 1024
     """Maximum size of a JSON-RPC message from this upstream."""
 
+    @property
+    def endpoint(self) -> str | None:
+        """The address to which requests are sent; None for a program."""
+        return self.url if self.openapi is None else self.base_url or self.openapi
+
     @model_validator(mode="after")
     def _one_way_in(self) -> "UpstreamSettings":
-        if (self.command is None) == (self.url is None):
-            raise ValueError("give either command (a program to start) or url (a server to connect to)")
+        if sum(way is not None for way in (self.command, self.url, self.openapi)) != 1:
+            raise ValueError(
+                "give either command (a program to start) or url (a server to connect to),"
+                " or openapi (the document of an HTTP API)"
+            )
         if self.command is not None and self.transport not in ("auto", "stdio"):
             raise ValueError(f"transport {self.transport!r} needs a url, but command is given")
         if self.url is not None and self.transport == "stdio":
             raise ValueError("transport 'stdio' needs a command, but url is given")
         if self.url is not None and not self.url.startswith(("http://", "https://")):
             raise ValueError("url must begin with http:// or https://")
-        if self.url is None and self.auth is not None:
+        if self.endpoint is None and self.auth is not None:
             raise ValueError("auth needs a url: a program gets its credentials from env")
-        if self.url is None and self.headers_from_claims:
+        if self.endpoint is None and self.headers_from_claims:
             raise ValueError("headers_from_claims needs a url: a program has one environment for all who call")
         if twice := {name.lower() for name in self.headers} & {name.lower() for name in self.headers_from_claims}:
             raise ValueError(f"give either headers.{min(twice)} or headers_from_claims.{min(twice)}")
@@ -228,6 +248,18 @@ class UpstreamSettings(SecretSection):
             raise ValueError("claims_from needs headers_from_claims")
         if self.auth is not None and any(name.lower() == "authorization" for name in self.headers):
             raise ValueError("give either auth or headers.Authorization: both would write the same header")
+        return self
+
+    @model_validator(mode="after")
+    def _document_has_an_api(self) -> "UpstreamSettings":
+        if self.openapi is None:
+            if extra := {"base_url", "operations"} & self.model_fields_set:
+                raise ValueError(f"{min(extra)} needs openapi, the document of an HTTP API")
+            return self
+        if self.transport != "auto":
+            raise ValueError(f"transport {self.transport!r} is for a url or a command, but openapi is given")
+        if self.base_url is None and not is_url(self.openapi):
+            raise ValueError("openapi is a file, so give base_url, the address of the API that it describes")
         return self
 
     @model_validator(mode="after")

@@ -177,6 +177,10 @@ def _log_in(upstream: FailedUpstream) -> str:
     return upstream.login
 
 
+def _check_document(upstream: FailedUpstream) -> str:
+    return upstream.details.get("remedy") or f"check {upstream.key('openapi')}"
+
+
 _OTHER_REQUESTS = 'check the path of {upstream}.url, and set {upstream}.transport = "auto"'
 _CHECK_URL = "check that the server runs, and the url"
 
@@ -235,6 +239,8 @@ REMEDIES: Mapping[FailureCode, Remedy] = {
     FailureCode.PROXY_UNAUTHORIZED: Remedy("check HTTP_PROXY and HTTPS_PROXY"),
     FailureCode.TOO_MANY_REQUESTS: Remedy("wait, or ask its operator for a higher limit"),
     FailureCode.NOT_AN_EVENT_STREAM: Remedy("check the url", _OTHER_REQUESTS),
+    # The document of an HTTP API.
+    FailureCode.DOCUMENT_UNUSABLE: Remedy(_check_document),
     # The protocol, over any transport.
     FailureCode.MESSAGE_TOO_LARGE: Remedy("raise max_message_bytes if this is expected"),
     FailureCode.TOO_MUCH_WAITING: Remedy("it is started again; report this to the developers of the server"),
