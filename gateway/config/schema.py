@@ -225,13 +225,17 @@ class UpstreamSettings(SecretSection):
         """The address to which requests are sent; None for a program."""
         return self.url if self.openapi is None else self.base_url or self.openapi
 
+    @property
+    def transport_name(self) -> str:
+        """How it is connected to: `stdio`, `openapi`, or for a url `transport`."""
+        if self.openapi is not None:
+            return "openapi"
+        return "stdio" if self.command is not None else self.transport
+
     @model_validator(mode="after")
     def _one_way_in(self) -> "UpstreamSettings":
-        if sum(way is not None for way in (self.command, self.url, self.openapi)) != 1:
-            raise ValueError(
-                "give either command (a program to start) or url (a server to connect to),"
-                " or openapi (the document of an HTTP API)"
-            )
+        if self.openapi is None and (self.command is None) == (self.url is None):
+            raise ValueError("give either command (a program to start) or url (a server to connect to)")
         if self.command is not None and self.transport not in ("auto", "stdio"):
             raise ValueError(f"transport {self.transport!r} needs a url, but command is given")
         if self.url is not None and self.transport == "stdio":
@@ -253,9 +257,12 @@ class UpstreamSettings(SecretSection):
     @model_validator(mode="after")
     def _document_has_an_api(self) -> "UpstreamSettings":
         if self.openapi is None:
-            if extra := {"base_url", "operations"} & self.model_fields_set:
-                raise ValueError(f"{min(extra)} needs openapi, the document of an HTTP API")
+            if self.base_url is not None or self.operations != OperationSettings():
+                name = "operations" if self.base_url is None else "base_url"
+                raise ValueError(f"{name} needs openapi, the document of an HTTP API")
             return self
+        if self.command is not None or self.url is not None:
+            raise ValueError("openapi describes an HTTP API, so take out command and url; its address is base_url")
         if self.transport != "auto":
             raise ValueError(f"transport {self.transport!r} is for a url or a command, but openapi is given")
         if self.base_url is None and not is_url(self.openapi):

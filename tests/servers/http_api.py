@@ -1,4 +1,4 @@
-"""A real HTTP API with an OpenAPI document: mixed media, uploads, errors, pages, redirects, and things that go wrong."""
+"""A real HTTP API with an OpenAPI document: mixed media, uploads, errors, pages, redirects, and what goes wrong."""
 
 import gzip
 import json
@@ -324,7 +324,7 @@ async def running_api() -> AsyncIterator[Api]:
     api.url = f"http://127.0.0.1:{port}"
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(server._serve)
-        while not server.started:
+        while not server.started:  # noqa: ASYNC110 - it says so in no other way
             await anyio.sleep(0.01)
         try:
             yield api

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from gateway.config.openapi_settings import OperationSettings
 from gateway.config.schema import Timeouts, UpstreamLimits, UpstreamSettings
 from gateway.core.model.caller import Caller
+from gateway.core.profiles.profile import Profile
 from gateway.errors import UpstreamTimeout
 from gateway.upstream import Upstream, UpstreamState
 from gateway.upstream.connection.request_context import RequestContext
@@ -26,6 +27,7 @@ pytestmark = pytest.mark.anyio
 EVERYTHING = OperationSettings(methods=("GET", "POST", "PUT", "DELETE"))
 NEW = Caller(revision="2026-07-28", client_name="new")
 OLD = Caller(revision="2025-06-18", client_name="old", session="1")
+PROFILE = Profile(name="passthrough")
 OLDER = Caller(revision="2024-11-05", client_name="older", session="2")
 
 
@@ -51,7 +53,7 @@ def settings(api: Api) -> Settings:
 async def called(upstream: Upstream, tool: str, caller: Caller = NEW, **arguments: Any) -> dict[str, Any]:
     params = {"name": tool, "arguments": arguments}
     limits = Timeouts(call=10, idle=10)
-    return await upstream.request("tools/call", params, RequestContext(caller, "1"), limits)
+    return await upstream.request("tools/call", params, RequestContext(caller, PROFILE), limits)
 
 
 def texts(result: dict[str, Any]) -> list[str]:
@@ -191,9 +193,9 @@ async def test_large_answers_and_bombs_are_refused(api: Api, settings: Settings,
 
 async def test_a_slow_operation_is_ended_with_its_request(api: Api, settings: Settings, connect: Connect) -> None:
     async with connect(settings()) as upstream:
+        params = {"name": "getSlow", "arguments": {}}
         with pytest.raises(UpstreamTimeout):
-            params = {"name": "getSlow", "arguments": {}}
-            await upstream.request("tools/call", params, RequestContext(NEW, "1"), Timeouts(call=0.5, idle=10))
+            await upstream.request("tools/call", params, RequestContext(NEW, PROFILE), Timeouts(call=0.5, idle=10))
         with anyio.fail_after(5):
             await api.cancelled.wait()
         assert (await called(upstream, "getPet", petId=1))["structuredContent"]["id"] == 1
@@ -439,7 +441,7 @@ async def test_a_huge_web_of_schemas_is_cut(api: Api, settings: Settings, connec
         name: {
             "type": "object",
             "description": "d" * 2_000,
-            "properties": {other: {"$ref": f"#/components/schemas/{other}"} for other in names[:50] + [names[at - 1]]},
+            "properties": {other: {"$ref": f"#/components/schemas/{other}"} for other in [*names[:50], names[at - 1]]},
         }
         for at, name in enumerate(names)
     }
@@ -485,7 +487,7 @@ async def test_limits_hold_for_operations_too(api: Api, settings: Settings, conn
     ("given", "words"),
     [
         ({"openapi": "api.json"}, "give base_url"),
-        ({"openapi": "api.json", "url": "https://x.example"}, "give either command"),
+        ({"openapi": "api.json", "url": "https://x.example"}, "take out command and url"),
         ({"openapi": "https://x.example/a.json", "transport": "http"}, "openapi is given"),
         ({"url": "https://x.example", "base_url": "https://x.example"}, "base_url needs openapi"),
         ({"command": "x", "operations": {"tags": ["a"]}}, "operations needs openapi"),
