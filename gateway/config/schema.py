@@ -305,6 +305,8 @@ class HttpSettings(Section):
     """The port; 0 selects a free one."""
     token: str | None = None
     """The bearer token that hosts must send; can also be set with `$MCP_GATEWAY_TOKEN`."""
+    openapi: bool = False
+    """Whether each tool is also at `POST /tools/<name>`, described by `/openapi.json`, for programs without MCP."""
     allowed_hosts: tuple[str, ...] = ()
     """Additional names under which the gateway may be called (Host header), besides the loopback ones and `bind`.
 
