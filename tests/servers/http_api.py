@@ -138,7 +138,7 @@ def document(version: str = "3.0.3", **more: Any) -> dict[str, Any]:
             "/voice": path_item("get", "getVoice", tags=["media"]),
             "/report": path_item("get", "getReport", tags=["media"]),
             "/unknown": path_item("get", "getUnknown"),
-            "/text": path_item("get", "getText"),
+            "/text": {**path_item("get", "getText"), **path_item("head", "headText")},
             "/nothing": path_item("get", "getNothing"),
             "/large": path_item("get", "getLarge"),
             "/zipped": path_item("get", "getZipped"),
@@ -218,7 +218,7 @@ class Api:
             Route("/redirected.json", lambda _: RedirectResponse("/openapi.json")),
             Route("/far.json", lambda _: RedirectResponse(self.elsewhere)),
             Route("/v1/pets/{pet}/photo", self._photo, methods=["GET", "POST", "PUT"]),
-            Route("/v1/{path:path}", self._any, methods=["GET", "POST", "PUT", "DELETE"]),
+            Route("/v1/{path:path}", self._any, methods=["GET", "HEAD", "POST", "PUT", "DELETE"]),
         ]
 
     async def _document(self, request: Request) -> Response:
@@ -261,7 +261,7 @@ class Api:
             case "pets" if request.method == "DELETE":
                 return Response(status_code=204)
             case "pets" if request.method == "POST":
-                return JSONResponse({"id": 9, **json.loads(self.bodies[-1])}, 201)
+                return JSONResponse({"id": 9, **json.loads(self.bodies[-1])}, 201, {"location": "/v1/pets/9"})
             case "pets":
                 return JSONResponse({"id": int(path.split("/")[1]), "name": None})
             case "voice":
@@ -272,7 +272,8 @@ class Api:
             case "unknown":
                 return Response(PNG, media_type="application/octet-stream")
             case "text":
-                return Response("Grüße".encode("latin-1"), media_type="text/plain; charset=iso-8859-1")
+                headers = {"set-cookie": "session=of-somebody; Path=/"}
+                return Response("Grüße".encode("latin-1"), 200, headers, "text/plain; charset=iso-8859-1")
             case "nothing":
                 return Response(status_code=204)
             case "large":
@@ -313,9 +314,9 @@ class Api:
 
 
 @asynccontextmanager
-async def running_api() -> AsyncIterator[Api]:
+async def running_api(api: Api | None = None) -> AsyncIterator[Api]:
     """Serve the API on a free port of this machine."""
-    api = Api()
+    api = api or Api()
     listener = await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=0)
     port = listener.extra(anyio.abc.SocketAttribute.local_port)
     await listener.aclose()

@@ -7,6 +7,7 @@ is opened, and again when it has changed.
 import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
 import anyio
@@ -44,7 +45,9 @@ async def open_api(subject: Subject) -> AsyncGenerator[Channel]:
 
     Raises DocumentUnusable, HttpStatus, LoginRequired, LoginFailed and httpx2's errors if that is not possible.
     """
-    async with httpx2.AsyncClient(**client_options(subject.settings)) as client:
+    # Hosts share the connection, and what the API sets for one of them must not reach the others.
+    no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
+    async with httpx2.AsyncClient(**client_options(subject.settings), cookies=no_cookies) as client:
         source = document_source(subject.settings, client, subject.tokens)
         content = await source.read()
         assert content is not None  # it has not been read before

@@ -69,7 +69,9 @@ async def _answered(request: ApiRequest, client: httpx2.AsyncClient, subject: Su
             if followed is None:
                 body = await body_of(response, subject.settings.max_message_bytes)
                 headers = {name.lower(): value for name, value in response.headers.items()}
-                return None if body is None else ApiAnswer(response.status_code, headers, body, request.url)
+                if body is None:
+                    return None
+                return ApiAnswer(response.status_code, headers, body, request.url, request.method)
             request = followed
         finally:
             await response.aclose()

@@ -24,12 +24,13 @@ _RELATION = re.compile(r"rel\s*=\s*\"?([a-z ]{1,100})", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class ApiAnswer:
-    """An HTTP answer with its body. `url` is that of the request, `headers` have names in lower case."""
+    """An HTTP answer with its body. `url` and `method` are those of the request, `headers` have names in lower case."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
     url: str
+    method: str = "GET"
 
     @property
     def media_type(self) -> str | None:
@@ -54,8 +55,12 @@ def result_of(answer: ApiAnswer, upstream: str, tool: str, credentials_hint: str
         return _error(answer, upstream, tool, credentials_hint)
     result = _content(answer, upstream, tool)
     content: list[dict[str, Any]] = result["content"]
+    if answer.method == "HEAD":
+        content.append(_text("\n".join((answer.status_words, *_shown_headers(answer)))))
     if not content:
         content.append(_text(f"[{answer.status_words}: done, without content]"))
+    if answer.status in (201, 202) and (place := answer.headers.get("location")):
+        content.append(_text(f"[{answer.status_words}: at {plain(place, 300)}]"))
     if (words := _next_page(answer)) is not None:
         content.append(_text(f"[{words}]"))
     return result
@@ -131,6 +136,12 @@ def _json(answer: ApiAnswer) -> dict[str, Any]:
             return {"content": [_text(text)]}
     content = [_text(text)] if text.strip() else []
     return {"content": content, "structuredContent": value} if is_object(value) else {"content": content}
+
+
+def _shown_headers(answer: ApiAnswer) -> list[str]:
+    """Return the headers that say something of the content that a GET would answer with."""
+    shown = ("content-type", "content-length", "last-modified", "etag", "content-disposition", "link", "allow")
+    return [f"{name}: {plain(answer.headers[name], 500)}" for name in shown if name in answer.headers]
 
 
 def _decoded(answer: ApiAnswer) -> str:

@@ -43,6 +43,7 @@ class SchemaWriter:
         self._direction: Direction = direction
         self._left = most_bytes
         self._names: dict[str, str] = {}
+        self._taken: set[str] = set()
         self._waiting: deque[str] = deque()
         self.is_complete = True
         """Whether no definition was left out for its size."""
@@ -93,11 +94,11 @@ class SchemaWriter:
         return {"$ref": f"#/$defs/{self._names[reference]}", **beside}
 
     def _name(self, wanted: str) -> str:
-        taken = set(self._names.values())
         name, number = wanted, 1
-        while name in taken:
+        while name in self._taken:
             number += 1
             name = f"{wanted}_{number}"
+        self._taken.add(name)
         return name
 
     def _member(self, key: str, value: Any) -> Any:

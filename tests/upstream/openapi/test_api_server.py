@@ -148,6 +148,18 @@ async def test_json_is_structured_and_text_is_text(api: Api, settings: Settings,
     assert texts(broken) == ['{"half']
 
 
+async def test_a_head_tells_of_the_content_and_nothing_is_kept_of_cookies(
+    api: Api, settings: Settings, connect: Connect
+) -> None:
+    async with connect(settings(operations=OperationSettings())) as upstream:
+        told = await called(upstream, "headText")
+        await called(upstream, "getText")
+        await called(upstream, "getText")
+    assert texts(told)[0].splitlines()[:2] == ["HTTP 200 OK", "content-type: text/plain; charset=iso-8859-1"]
+    assert "cookie" not in api.last.headers
+    assert "session" not in texts(told)[0]
+
+
 async def test_the_next_page_is_said_without_keys(api: Api, settings: Settings, connect: Connect) -> None:
     operations = OperationSettings(query={"api_key": "k"})
     async with connect(settings(operations=operations)) as upstream:
@@ -278,6 +290,7 @@ async def test_bodies_are_sent_as_json_forms_and_files(api: Api, settings: Setti
         uploaded = await called(upstream, "uploadPhoto", petId=1, body=parts)
         schema = tools_of(upstream)["uploadPhoto"]["inputSchema"]["properties"]["body"]
     assert added["structuredContent"] == {"id": 9, "name": "Ré"}
+    assert texts(added)[1] == "[HTTP 201 Created: at /v1/pets/9]"
     assert formed["structuredContent"]["body"] == "name=a%26b&more=1&more=2"
     assert text["structuredContent"]["body"] == "Grüße"
     assert put["structuredContent"] == {"size": len(PNG), "type": "image/png"}
