@@ -254,6 +254,8 @@ class FailureCode(StrEnum):
     SERVER_ERROR = "server_error"
     HTTP_ERROR = "http_error"
     NOT_AN_EVENT_STREAM = "not_an_event_stream"
+    # The document of an HTTP API.
+    DOCUMENT_UNUSABLE = "document_unusable"
     # The protocol, over any transport.
     NOT_MCP = "not_mcp"
     MESSAGE_TOO_LARGE = "message_too_large"

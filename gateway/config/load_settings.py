@@ -12,7 +12,7 @@ from gateway.config.expansion import expand
 from gateway.config.find_config import FILE_VARIABLE, absolute_path, find_file
 from gateway.config.foreign import translate_document
 from gateway.config.problems import Location, Problem, config_error
-from gateway.config.schema import FILE_VERSION, Settings
+from gateway.config.schema import FILE_VERSION, Settings, is_url
 from gateway.config.secret_sources import secret_sources
 from gateway.config.token_hashes import hash_of
 from gateway.config.validation import validate
@@ -145,9 +145,9 @@ def _unbound_issuers(settings: Settings) -> tuple[Problem, ...]:
 def _anchored(document: Mapping[str, Any], folder: Path, environ: Mapping[str, str]) -> dict[str, Any]:
     """Make relative paths in the document relative to `folder`.
 
-    These are every upstream's `cwd`, `files`, `auth.assertion_file`, and `command` (if it is a path), the `folders` of
-    `[content]`, the `database` of `[access.authorization_server]`, and the paths in `[http]`, `[files]`, `[audit]`,
-    `[console]` and `[describe]`.
+    These are every upstream's `cwd`, `files`, `openapi` (unless it is a URL), `auth.assertion_file`, and `command` (if
+    it is a path), the `folders` of `[content]`, the `database` of `[access.authorization_server]`, and the paths in
+    `[http]`, `[files]`, `[audit]`, `[console]` and `[describe]`.
     """
     anchored = {**document, **_anchored_sections(document, folder, environ)}
     if isinstance(content := document.get("content"), dict):
@@ -199,6 +199,8 @@ def _anchored_upstream(upstream: Any, folder: Path, environ: Mapping[str, str]) 
     command = upstream.get("command")
     if isinstance(command, str) and ("/" in command or os.sep in command):
         anchored["command"] = str(absolute_path(command, folder, environ))
+    if isinstance(document := upstream.get("openapi"), str) and not is_url(document):
+        anchored["openapi"] = str(absolute_path(document, folder, environ))
     if is_dict(auth := upstream.get("auth")):
         anchored["auth"] = _anchored_paths(auth, ("assertion_file",), folder, environ)
     return anchored

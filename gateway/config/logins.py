@@ -40,7 +40,7 @@ def may_take_logins(settings: UpstreamSettings) -> bool:
     """Whether people may have to log in to an upstream, as far as the configuration says."""
     if settings.auth is not None:
         return settings.auth.grant == "authorization_code"
-    return settings.url is not None and not sends_credentials(settings.headers)
+    return settings.endpoint is not None and not sends_credentials(settings.headers)
 
 
 def has_tokens_of_principals(settings: UpstreamSettings) -> bool:

@@ -24,6 +24,7 @@ from gateway.config.locations import location
 from gateway.config.login_settings import LoginSettings
 from gateway.config.long_call_settings import LongCallSettings
 from gateway.config.moments import moment_in
+from gateway.config.openapi_settings import OperationSettings
 from gateway.config.overload_settings import OverloadSettings
 from gateway.config.policy_settings import PinMode, PinSettings, PolicySettings
 from gateway.config.registry_settings import RegistrySettings
@@ -62,6 +63,12 @@ SESSION = r"^(shared|host-session|client|principal|header:[A-Za-z0-9!#$%&'*+.^_`
 
 BASE_URL = r"^https?://[^\s/?#@]+(?:/[^\s?#]*)?$"
 """An address that is the base of others: no user, no query."""
+
+
+def is_url(place: str) -> bool:
+    """Whether a place is a URL, and not a file."""
+    return place.startswith(("http://", "https://"))
+
 
 ROOT_PATH = r"^(/[A-Za-z0-9._~-]+)*$"
 
@@ -171,7 +178,7 @@ def _is_content(table: Any) -> bool:
 
 
 class UpstreamSettings(SecretSection):
-    """One upstream MCP server: either `command` (started over stdio) or `url` (Streamable HTTP or SSE)."""
+    """One upstream: an MCP server (`command`: stdio, `url`: Streamable HTTP or SSE), or an HTTP API (`openapi`)."""
 
     command: str | None = None
     """The program to start: a name on the PATH, or a path (relative to the file)."""
@@ -183,6 +190,11 @@ class UpstreamSettings(SecretSection):
     """Its working directory, relative to the file."""
     url: str | None = None
     """The address of a server that is already running."""
+    openapi: Annotated[str, Field(min_length=1)] | None = None
+    """The OpenAPI document (3.0 or 3.1) of an HTTP API whose operations become tools: a file, or a URL."""
+    base_url: Annotated[str, Field(pattern=BASE_URL)] | None = None
+    """The base URL of that API; omitted: as the document at a URL says, if it is on the same server."""
+    operations: OperationSettings = OperationSettings()
     transport: Transport = "auto"
     """How to connect to it; `auto` is stdio for a command, and for a url Streamable HTTP, or else SSE."""
     headers: dict[str, str] = Field(default_factory=dict[str, str])
@@ -224,9 +236,21 @@ class UpstreamSettings(SecretSection):
     max_message_bytes: Bytes = 64 * 1024 * 1024
     """Maximum size of a JSON-RPC message from this upstream."""
 
+    @property
+    def endpoint(self) -> str | None:
+        """The address to which requests are sent; None for a program."""
+        return self.url if self.openapi is None else self.base_url or self.openapi
+
+    @property
+    def transport_name(self) -> str:
+        """How it is connected to: `stdio`, `openapi`, or for a url `transport`."""
+        if self.openapi is not None:
+            return "openapi"
+        return "stdio" if self.command is not None else self.transport
+
     @model_validator(mode="after")
     def _one_way_in(self) -> "UpstreamSettings":
-        if (self.command is None) == (self.url is None):
+        if self.openapi is None and (self.command is None) == (self.url is None):
             raise ValueError("give either command (a program to start) or url (a server to connect to)")
         if self.command is not None and self.transport not in ("auto", "stdio"):
             raise ValueError(f"transport {self.transport!r} needs a url, but command is given")
@@ -234,9 +258,9 @@ class UpstreamSettings(SecretSection):
             raise ValueError("transport 'stdio' needs a command, but url is given")
         if self.url is not None and not self.url.startswith(("http://", "https://")):
             raise ValueError("url must begin with http:// or https://")
-        if self.url is None and self.auth is not None:
+        if self.endpoint is None and self.auth is not None:
             raise ValueError("auth needs a url: a program gets its credentials from env")
-        if self.url is None and self.headers_from_claims:
+        if self.endpoint is None and self.headers_from_claims:
             raise ValueError("headers_from_claims needs a url: a program has one environment for all who call")
         if twice := {name.lower() for name in self.headers} & {name.lower() for name in self.headers_from_claims}:
             raise ValueError(f"give either headers.{min(twice)} or headers_from_claims.{min(twice)}")
@@ -244,6 +268,21 @@ class UpstreamSettings(SecretSection):
             raise ValueError("claims_from needs headers_from_claims")
         if self.auth is not None and any(name.lower() == "authorization" for name in self.headers):
             raise ValueError("give either auth or headers.Authorization: both would write the same header")
+        return self
+
+    @model_validator(mode="after")
+    def _document_has_an_api(self) -> "UpstreamSettings":
+        if self.openapi is None:
+            if self.base_url is not None or self.operations != OperationSettings():
+                name = "operations" if self.base_url is None else "base_url"
+                raise ValueError(f"{name} needs openapi, the document of an HTTP API")
+            return self
+        if self.command is not None or self.url is not None:
+            raise ValueError("openapi describes an HTTP API, so take out command and url; its address is base_url")
+        if self.transport != "auto":
+            raise ValueError(f"transport {self.transport!r} is for a url or a command, but openapi is given")
+        if self.base_url is None and not is_url(self.openapi):
+            raise ValueError("openapi is a file, so give base_url, the address of the API that it describes")
         return self
 
     @model_validator(mode="after")
@@ -282,6 +321,8 @@ class HttpSettings(Section):
     """The port; 0 selects a free one."""
     token: str | None = None
     """The bearer token that hosts must send; can also be set with `$MCP_GATEWAY_TOKEN`."""
+    openapi: bool = False
+    """Whether each tool is also at `POST /tools/<name>`, described by `/openapi.json`, for programs without MCP."""
     allowed_hosts: tuple[str, ...] = ()
     """Additional names under which the gateway may be called (Host header), besides the loopback ones and `bind`.
 

@@ -55,9 +55,10 @@ def upstream_secrets(settings: UpstreamSettings) -> Iterator[str]:
         exchange = settings.auth.exchange
         secrets = settings.auth.client_secret, settings.auth.private_key, exchange and exchange.client_secret
         yield from filter(None, secrets)
-    if settings.url is not None:
-        yield from _of_url(settings.url)
-        parts = urlsplit(settings.url)
+    yield from settings.operations.query.values()
+    for url in filter(None, (settings.url, settings.base_url, settings.openapi)):
+        yield from _of_url(url)
+        parts = urlsplit(url)
         yield from secret_segments(parts.path)
         yield from (parts.query, *(value for _, value in parse_qsl(parts.query)))
 

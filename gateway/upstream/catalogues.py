@@ -103,8 +103,9 @@ class Catalogues:
 
     def path(self, settings: UpstreamSettings) -> Path:
         """Return the path for these settings: a hash of those that determine the server and the credentials."""
+        of_api = {"openapi", "base_url", "operations"} if settings.openapi is not None else set[str]()
         deciding = settings.model_dump(
-            mode="json", include={"command", "args", "env", "cwd", "url", "transport", "headers"}
+            mode="json", include={"command", "args", "env", "cwd", "url", "transport", "headers", *of_api}
         )
         text = json.dumps(deciding, sort_keys=True)
         return self._folder / (hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:40] + _ENDING)

@@ -109,7 +109,8 @@ def _change(name: str, found: list[Difference]) -> Change:
 
 def pins_path(folder: Path, name: str, settings: UpstreamSettings) -> Path:
     """Return the file for an upstream. Its environment and headers do not count: a changed token is the same server."""
-    deciding = settings.model_dump(mode="json", include={"command", "args", "cwd", "url"})
+    of_api = {"openapi", "base_url"} if settings.openapi is not None else set[str]()
+    deciding = settings.model_dump(mode="json", include={"command", "args", "cwd", "url", *of_api})
     text = json.dumps(deciding, sort_keys=True)
     return folder / f"{name}-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}.json"
 

@@ -47,6 +47,11 @@ class FailedUpstream:
         return f"upstreams.{self.name}.{name}"
 
     @property
+    def url_key(self) -> str:
+        """The full name of the setting that has its address."""
+        return self.key("url" if self.settings.openapi is None else "base_url")
+
+    @property
     def program(self) -> str:
         """The command, without its arguments, which may contain secrets."""
         return self.settings.command or ""
@@ -67,7 +72,9 @@ class FailedUpstream:
 
 
 Text = str | Callable[[FailedUpstream], str | None]
-"""In a string, `{upstream}` is the table in the configuration (`upstreams.charts`), and `{program}` the command."""
+"""In a string, `{upstream}` is the table in the configuration (`upstreams.charts`), `{url}` the key of its address, and
+`{program}` the command.
+"""
 
 
 class Remedy(NamedTuple):
@@ -99,12 +106,12 @@ def full_remedy(
         full = _worded(REMEDIES.get(failure.code, Remedy()).full, upstream) or failure.remedy
         if full:
             return full
-    return f"{upstream.by_hand}, and see" if upstream.program else f"check {upstream.key('url')}"
+    return f"{upstream.by_hand}, and see" if upstream.program else f"check {upstream.url_key}"
 
 
 def _worded(text: Text | None, upstream: FailedUpstream) -> str | None:
     if isinstance(text, str):
-        return text.format(upstream=f"upstreams.{upstream.name}", program=upstream.program)
+        return text.format(upstream=f"upstreams.{upstream.name}", program=upstream.program, url=upstream.url_key)
     return text(upstream) if text is not None else None
 
 
@@ -159,7 +166,7 @@ def _if_slow(upstream: FailedUpstream) -> str | None:
 
 
 def _start_timeout(upstream: FailedUpstream) -> str:
-    look = f"{upstream.by_hand} and see whether it answers" if upstream.program else f"check {upstream.key('url')}"
+    look = f"{upstream.by_hand} and see whether it answers" if upstream.program else f"check {upstream.url_key}"
     return f"{look}; if it is only slow, {upstream.key('timeout')} = {{ start = 120 }}"
 
 
@@ -186,7 +193,7 @@ def _unauthorized(upstream: FailedUpstream) -> str:
 
 
 def _other_requests(upstream: FailedUpstream) -> str:
-    path = f"check the path of {upstream.key('url')}"
+    path = f"check the path of {upstream.url_key}"
     if upstream.settings.transport == "auto":  # both kinds of requests have been tried
         return f"{path}: most servers have /mcp or /sse"
     return f'{path}, and set {upstream.key("transport")} = "auto"'
@@ -198,6 +205,10 @@ def _not_accepted(upstream: FailedUpstream) -> str:
 
 def _log_in(upstream: FailedUpstream) -> str:
     return upstream.login
+
+
+def _check_document(upstream: FailedUpstream) -> str:
+    return upstream.details.get("remedy") or f"check {upstream.key('openapi')}"
 
 
 _CHECK_URL = "check that the server runs, and the url"
@@ -226,8 +237,8 @@ REMEDIES: Mapping[FailureCode, Remedy] = {
     ),
     # Reaching an address.
     FailureCode.INVALID_URL: Remedy("check the url"),
-    FailureCode.HOST_NOT_FOUND: Remedy("check the url, and the name service", "fix the host in {upstream}.url"),
-    FailureCode.CONNECTION_REFUSED: Remedy(_CHECK_URL, "start the server, or fix host and port in {upstream}.url"),
+    FailureCode.HOST_NOT_FOUND: Remedy("check the url, and the name service", "fix the host in {url}"),
+    FailureCode.CONNECTION_REFUSED: Remedy(_CHECK_URL, "start the server, or fix host and port in {url}"),
     FailureCode.NO_CONNECTION: Remedy(_CHECK_URL),
     FailureCode.CONNECT_TIMEOUT: Remedy(_CHECK_URL),
     FailureCode.PROXY_REFUSED: Remedy("check HTTP_PROXY and NO_PROXY"),
@@ -237,7 +248,7 @@ REMEDIES: Mapping[FailureCode, Remedy] = {
     ),
     FailureCode.TLS_FAILED: Remedy(
         "check whether the url should begin with http:// or https://",
-        "begin {upstream}.url with http:// in place of https://, if the server speaks plain HTTP",
+        "begin {url} with http:// in place of https://, if the server speaks plain HTTP",
     ),
     FailureCode.INVALID_HEADERS: Remedy("check the values in headers", "check the values in {upstream}.headers"),
     # Its answer over HTTP.
@@ -250,13 +261,15 @@ REMEDIES: Mapping[FailureCode, Remedy] = {
     ),
     FailureCode.NOT_FOUND: Remedy(
         "check the path of the url",
-        "fix the path of {upstream}.url: most servers have /mcp or /sse",
+        "fix the path of {url}: most servers have /mcp or /sse",
     ),
     FailureCode.METHOD_NOT_ALLOWED: Remedy(_not_accepted, _other_requests),
     FailureCode.REQUEST_REFUSED: Remedy(full=_other_requests),
     FailureCode.PROXY_UNAUTHORIZED: Remedy("check HTTP_PROXY and HTTPS_PROXY"),
     FailureCode.TOO_MANY_REQUESTS: Remedy("wait, or ask its operator for a higher limit"),
     FailureCode.NOT_AN_EVENT_STREAM: Remedy("check the url", _other_requests),
+    # The document of an HTTP API.
+    FailureCode.DOCUMENT_UNUSABLE: Remedy(_check_document),
     # The protocol, over any transport.
     FailureCode.MESSAGE_TOO_LARGE: Remedy("raise max_message_bytes if this is expected"),
     FailureCode.BUSY: Remedy("try again in a moment; limits.queue is how many calls may wait"),

@@ -140,6 +140,8 @@ class Upstream:
         self._looked_for: dict[str, Caller] = {}
         """One caller for each kind of host whose lists are to be fetched."""
         self.eras = Eras()
+        if settings.openapi is not None:
+            self.eras.found("handshake", "modern")  # its server is the gateway's own
         self.default = self._connection(self._expected_identity, self._expected_era, is_default=True)
         if asleep and settings.enabled:
             self.default.status.begin(UpstreamState.SLEEPING, "it has not been needed yet")
@@ -382,11 +384,11 @@ class Upstream:
         return caller_headers(self.name, settings, self.principal, self._came_with(self.principal))
 
     def _tokens_of_logins(self, settings: UpstreamSettings) -> TokenSource | None:
-        if self._logins is None or settings.url is None:
+        if self._logins is None or settings.endpoint is None:
             return None
         if settings.auth is None and not may_take_logins(settings):  # it has other credentials
             return None
-        mine = PrincipalTokens(self._logins, self.name, self.principal, bare_url(settings.url))
+        mine = PrincipalTokens(self._logins, self.name, self.principal, bare_url(settings.endpoint))
         return mine if self.is_personal or not may_take_logins(settings) else NoTokens(mine, self.become_personal)
 
     def _made_for(self, principal: str) -> Upstream:
@@ -522,7 +524,7 @@ class Upstream:
 
     def inherit(self, predecessor: Upstream) -> None:
         """Replace a predecessor with other settings, and use its lists until this upstream is connected."""
-        if predecessor.is_personal and predecessor.settings.url == self.settings.url:
+        if predecessor.is_personal and predecessor.settings.endpoint == self.settings.endpoint:
             self._be_personal()
         if self.is_personal or not predecessor.is_personal:  # else the lists are one principal's
             self.default.lists.take(predecessor.default.lists)
@@ -616,7 +618,8 @@ class Upstream:
         which nearly all servers support: some older ones exit if the first message is not `initialize`.
         """
         caller = self._expected()
-        return self.eras.for_host(caller.era if caller is not None else "modern" if self.settings.url else "handshake")
+        usual: Era = "modern" if self.settings.endpoint else "handshake"
+        return self.eras.for_host(usual if caller is None else caller.era)
 
     def _connection(
         self, identity: Callable[[], ClientIdentity], first: Callable[[], Era], *, is_default: bool

@@ -237,3 +237,52 @@ def test_other_commands_do_not_pay_for_editing_and_asking():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == "[]\n"
+
+
+API = {
+    "openapi": "3.1.0",
+    "info": {"title": "Pets", "version": "1"},
+    "servers": [{"url": "https://{region}.pets.example/v1/", "variables": {"region": {"default": "eu"}}}],
+    "paths": {"/pets": {"get": {"operationId": "listPets", "responses": {}}, "post": {"operationId": "addPet"}}},
+}
+
+
+def test_an_http_api_is_added_by_its_document(command, own, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PETS_KEY", "a-key-of-mine")
+    (tmp_path / "pets.json").write_text(json.dumps(API))
+    ended = command("add", "pets", "--yes", "--openapi", "pets.json", "-H", "X-Key: ${PETS_KEY}", "--config", str(own))
+    assert (ended.code, ended.err) == (0, "")
+    assert "the API is at https://eu.pets.example/v1, as the document says" in ended.out
+    assert "pets added (an HTTP API, of which the operations that only read are offered)" in ended.out
+    assert upstreams(own)["pets"] == {
+        "openapi": str(tmp_path / "pets.json"),
+        "base_url": "https://eu.pets.example/v1",
+        "headers": {"X-Key": "${PETS_KEY}"},
+    }
+    assert "pets__listPets" in (listed := command("tools", "--config", str(own)).out)
+    assert "addPet" not in listed
+    url = "https://pets.example/openapi.yaml"
+    assert command("add", "pets", "--replace", "--openapi", url, "--config", str(own)).code == 0
+    assert upstreams(own)["pets"] == {"openapi": url}
+
+
+@pytest.mark.parametrize(
+    ("document", "more", "said"),
+    [
+        ({"swagger": "2.0"}, (), "is Swagger 2.0"),
+        ({**API, "servers": []}, (), "does not say where the API is"),
+        (API, ("https://a.example", "https://b.example"), "give one URL"),
+        (API, ("ftp://a.example",), "put -- before the command line"),
+        (API, ("https://a.example", "--env", "A=b"), "no --env"),
+        (None, (), "cannot be read: No such file"),
+    ],
+)
+def test_a_document_that_is_of_no_use_is_not_added(command, own, tmp_path, document, more, said):
+    file = tmp_path / "pets.json"
+    if document is not None:
+        file.write_text(json.dumps(document))
+    ended = command("add", "pets", "--yes", "--openapi", str(file), *more)
+    assert ended.code != 0
+    assert said in " ".join(ended.err.split())
+    assert not own.exists()

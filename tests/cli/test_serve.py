@@ -138,6 +138,26 @@ def test_hosts_are_served_over_http_until_a_signal(start, pictures):
 
 
 @posix
+def test_tools_are_an_http_api_only_if_the_configuration_says_so(start, pictures):
+    for settings, there in (("", False), ("[http]\nopenapi = true\n", True)):
+        process = start("serve", "--http", "--port", "0", "--config", pictures(settings))
+        base = process.line_with("listening on ").split()[2].removesuffix("/mcp")
+        if not there:
+            with pytest.raises(urllib.error.HTTPError, match="404"):
+                open_url(f"{base}/openapi.json", 30)
+            continue
+        with open_url(f"{base}/openapi.json", 60) as answer:
+            document = json.load(answer)
+        path = next(path for path in document["paths"] if path.endswith("__picture"))
+        request = urllib.request.Request(base + path, b"{}", {"Content-Type": "application/json"})
+        with open_url(request, 60) as answer:
+            result = json.load(answer)
+        [image] = [block for block in result["content"] if block["type"] == "image"]
+        with open_url(image["url"], 30) as answer:
+            assert len(answer.read()) == image["size"]
+
+
+@posix
 def test_a_gateway_for_other_machines_says_by_which_names_it_is_reached(start, pictures):
     config = pictures('[http]\ntoken = "sesame"\nallowed_hosts = ["tools.example"]\n')
     process = start("serve", "--http", "--bind", "0.0.0.0", "--port", "0", "--config", config)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, cast
 
 import typer
 
+from gateway.cli.add_api import api_upstream
 from gateway.cli.add_from_registry import RegistryOptions, add_from_registry
 from gateway.cli.check_added import check_added
 from gateway.cli.command_context import CommandContext, ConfigFile
@@ -19,6 +20,7 @@ from gateway.config.expansion import expand
 from gateway.config.find_config import config_candidates, find_file
 from gateway.config.load_settings import PYTHON_VARIABLE
 from gateway.config.logins import login_command, url_behind, with_time_to_log_in
+from gateway.config.schema import is_url
 from gateway.core.registry.entry import is_registry_name
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.configuration_file import ConfigurationFile
@@ -51,6 +53,10 @@ def add(
     kind: Annotated[
         Literal["http", "sse"] | None,
         typer.Option("--type", help="Transport of the URL. Default: detected."),
+    ] = None,
+    openapi: Annotated[
+        str | None,
+        typer.Option("--openapi", metavar="FILE|URL", help="OpenAPI document of an HTTP API, with its URL if needed."),
     ] = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace the server NAME; keep its other settings.")
@@ -88,22 +94,30 @@ def add(
 
     mcp-gateway add docs https://example.com/mcp --header 'Authorization: Bearer ${DOCS_TOKEN}'
 
+    mcp-gateway add pets --openapi petstore.yaml https://petstore.example/v1
+
     mcp-gateway add io.github.acme/weather@1.2.0 --set UNITS=metric
     """
     words = server or []
     of_registry = RegistryOptions(via, values or (), own_name, keyring, replace, pin, yes)
     if not words and is_registry_name(name):
-        if env or header or cwd is not None or kind:
-            refuse("--env, --header, --cwd and --type are not for servers of the registry: give values with --set")
+        if env or header or cwd is not None or kind or openapi is not None:
+            refuse("--env, --header, --cwd, --type and --openapi are not for servers of the registry: use --set")
         return _add_from_registry(name, _file(config, yes), config, of_registry, check=check)
     if any(one is not None for one in (via, values, own_name, keyring)):
         refuse("--via, --set, --as and --keyring are for servers of the registry: mcp-gateway add io.github.x/y")
     after_dashes = cast("CommandContext", context.obj).after_dashes
-    if words and not _is_url(words[0]) and not after_dashes:
+    if words and not is_url(words[0]) and not after_dashes:
         refuse("put -- before the command line, so that its options are not taken for this command's own")
     if 0 < after_dashes < len(words):
         refuse(f"one name stands before --, and this is another word: {words[0]!r}")
-    upstream = _upstream(words, env or (), header or (), cwd, kind) | ({"pins": "hold"} if pin else {})
+    if openapi is not None:
+        if env or cwd is not None or kind or after_dashes:
+            refuse("--openapi takes a URL and --header, and no --env, --cwd, --type or command line")
+        upstream = api_upstream(openapi, words, _headers(header or ()))
+    else:
+        upstream = _upstream(words, env or (), header or (), cwd, kind)
+    upstream |= {"pins": "hold"} if pin else {}
     file = _file(config, yes)
     changed = file.text.with_way_in(name, upstream) if replace else file.text.with_upstream(name, upstream)
     check_upstream(name, upstream)
@@ -137,12 +151,12 @@ def _upstream(
     if not server:
         refuse("give the server's URL, or -- and its command line: mcp-gateway add NAME -- npx -y some-server")
     first, *rest = server
-    if _is_url(first):
+    if is_url(first):
         if rest:
             refuse("a URL takes no arguments: headers go into --header 'NAME: VALUE'")
         if env or cwd is not None:
             refuse("--env and --cwd are for a command; a URL takes --header")
-        headers = dict(_pair(one, ":", "--header 'NAME: VALUE'") for one in header)
+        headers = _headers(header)
         return {"url": first, **({"transport": kind} if kind else {}), **({"headers": headers} if headers else {})}
     if header or kind:
         refuse("--header and --type are for a URL; a command takes --env")
@@ -152,8 +166,8 @@ def _upstream(
     return with_time_to_log_in(upstream)
 
 
-def _is_url(word: str) -> bool:
-    return word.startswith(("http://", "https://"))
+def _headers(header: Sequence[str]) -> dict[str, str]:
+    return dict(_pair(one, ":", "--header 'NAME: VALUE'") for one in header)
 
 
 def _pair(given: str, separator: str, form: str) -> tuple[str, str]:
@@ -179,6 +193,8 @@ def _file(asked: Path | None, yes: bool) -> ConfigurationFile:
 
 def _described(upstream: dict[str, Any]) -> str:
     """Name the program or the transport, but never arguments and addresses, which may contain secrets."""
+    if "openapi" in upstream:
+        return "an HTTP API, of which the operations that only read are offered"
     return f"stdio, {upstream['command']}" if "command" in upstream else f"a url, {upstream.get('transport', 'auto')}"
 
 

@@ -100,14 +100,11 @@ def no_program(command: str, search: str | None) -> str:
 
 
 def _way_in(upstream: UpstreamSettings) -> dict[str, Any]:
-    return {"transport": _transport(upstream), "enabled": upstream.enabled}
-
-
-def _transport(upstream: UpstreamSettings) -> str:
-    return "stdio" if upstream.command is not None else upstream.transport
+    return {"transport": upstream.transport_name, "enabled": upstream.enabled}
 
 
 def _described(upstream: UpstreamSettings) -> str:
     """Name the transport and the program, but never arguments, addresses or headers, which may contain secrets."""
     words = f"stdio, {upstream.command}" if upstream.command is not None else f"url, transport {upstream.transport}"
+    words = "an HTTP API (openapi)" if upstream.openapi is not None else words
     return words if upstream.enabled else f"{words} (not enabled)"

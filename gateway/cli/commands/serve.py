@@ -388,7 +388,10 @@ async def serve_http_with(
                 profile_names=lambda: router.profile_names,
                 toolsets=lambda: router.toolsets,
                 telemetry=router.telemetry,
-                content=content_routes(gateway.store, gateway.links, settings.content),
+                content=[
+                    *content_routes(gateway.store, gateway.links, settings.content),
+                    *_tool_api_routes(gateway, settings, access),
+                ],
                 public=[
                     *login_routes(gateway.login_desk, client_document(own.public_url) if own.public_url else None),
                     *([] if authorization is None else authorization.routes()),
@@ -451,6 +454,25 @@ async def _serve_on(
                 hosts.open(app.state.downstream)
 
         await serve_http(app, settings, on_bound=on_bound)
+
+
+def _tool_api_routes(gateway: Gateway, settings: Settings, access: "Access") -> "list[BaseRoute]":
+    """Return the routes of the tools for programs without MCP, if they are to be served."""
+    if not settings.http.openapi:
+        return []
+    from gateway.serving.openapi.routes import ToolApi
+
+    return ToolApi(
+        gateway.router,
+        gateway.store,
+        gateway.links,
+        settings.gateway.name,
+        __version__,
+        settings.http.max_request_bytes,
+        lambda: gateway.router.profile_names,
+        settings.gateway.public_url,
+        lambda: access.needs_token,
+    ).routes()
 
 
 def _console_routes(console: "Console | None", access: "Access") -> "list[BaseRoute]":

@@ -30,7 +30,10 @@ class _Entries(NamedTuple):
     command: str
 
 
-WAY_IN = ("command", "args", "env", "cwd", "url", "transport", "headers", "registry")
+WAY_IN = (
+    *("command", "args", "env", "cwd", "url", "openapi", "base_url", "operations", "transport", "headers"),
+    "registry",
+)
 """Keys that decide which server an upstream is; the others say how it is treated."""
 
 _JSON_WAY_IN = frozenset(
@@ -302,7 +305,13 @@ def as_lines(text: str, edit: Callable[[str], str]) -> str:
 
 
 def _as_json_server(upstream: Mapping[str, Any], table: Sequence[str]) -> dict[str, Any]:
-    """Convert the upstream to the format of other programs; VS Code (`servers`) requires a type."""
+    """Convert the upstream to the format of other programs; VS Code (`servers`) requires a type.
+
+    Raises:
+        ConfigError: it is an HTTP API, which that format does not have.
+    """
+    if "openapi" in upstream:
+        raise ConfigError("an HTTP API cannot be written in JSON", remedy="use a mcp-gateway.toml: --config FILE")
     server = {key: upstream[key] for key in ("command", "args", "env", "cwd", "url", "headers") if key in upstream}
     if "url" in upstream and upstream.get("transport") in ("http", "sse"):
         server = {"type": upstream["transport"], **server}

@@ -185,7 +185,7 @@ def _is_html_page(resource: Mapping[str, Any]) -> bool:
 def _test(console: Console, call: PastCall, compared_hosts: list[str], given: Any, size: int) -> str | None:
     settings = console.gateway.settings
     upstream = settings.upstreams.get(call.record.upstream)
-    if upstream is None or call.arguments is None or not call.record.upstream_tool:
+    if upstream is None or upstream.openapi is not None or call.arguments is None or not call.record.upstream_tool:
         return None
     hosts = [name for name in compared_hosts if name in SIMULATORS] or ["unknown"]
     return test_of_call(

@@ -169,7 +169,7 @@ def _upstream(upstream: "Upstream", memory: Mapping[int, int], pins: "Pins") -> 
         "cause": upstream.cause,
         "code": upstream.failure.code.value if upstream.failure is not None else None,
         "since": moment_text(counts.since),
-        "transport": "stdio" if settings.command is not None else settings.transport,
+        "transport": settings.transport_name,
         "era": upstream.era,
         "revision": upstream.revision,
         "tools": len(upstream.tools()),

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from mcp.server.context import ServerRequestContext
@@ -12,7 +13,7 @@ from gateway.content.links.base_url import PRINCIPAL_SCOPE
 from gateway.core.model.caller import Caller
 from gateway.core.model.grant import EVERYTHING, Grant
 from gateway.core.model.json_values import as_object, as_text
-from gateway.core.model.revisions import MODERN_REVISIONS
+from gateway.core.model.revisions import MODERN_REVISIONS, NEWEST_HANDSHAKE
 from gateway.core.model.toolset_scope import ToolsetScope
 from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, LOG_LEVELS
 from gateway.errors import InvalidRequest
@@ -22,6 +23,9 @@ from gateway.serving.mcp.hosts import introduced, level_of
 
 _CODEX_TURN = "x-codex-turn-metadata"
 _LONGEST_TURN = 20_000
+_PROGRAM = "openapi"
+ROOT_PROFILE = "passthrough"
+"""The profile of programs without MCP: results as they come."""
 
 PROFILE_SCOPE = "gateway.profile"
 """Key of an HTTP request's ASGI scope for the explicitly chosen profile (path or header), or None."""
@@ -89,6 +93,12 @@ def modern_caller(
         **_identity(meta.get(CLIENT_INFO), meta.get(CLIENT_CAPABILITIES)),
         **_sender(request),
     )
+
+
+def program_caller(request: Request) -> Caller:
+    """Return the caller of an HTTP request of a program without MCP: it gets everything unless it chose a profile."""
+    caller = Caller(revision=NEWEST_HANDSHAKE, client_name=_PROGRAM, **_sender(request))
+    return replace(caller, profile=caller.profile or ROOT_PROFILE)
 
 
 def _started_with(request: object) -> str | None:

@@ -18,8 +18,8 @@ def identity_of(settings: UpstreamSettings, server_info: Mapping[str, Any] | Non
     info = as_object(server_info)
     secrets = longest_first(upstream_secrets(settings), _SHORTEST_SECRET)
     said = {key: plain(as_text(info.get(key)) or "", 100) for key in ("name", "version")}
-    if settings.url is not None:
-        parts = urlsplit(settings.url)
+    if settings.endpoint is not None:
+        parts = urlsplit(settings.endpoint)
         where = {"url": f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"}
     else:
         where = {"command": " ".join([settings.command or "", *_shown_arguments(settings.args)])}

@@ -42,7 +42,7 @@ class Account:
         self.upstream = upstream
         self.principal = principal
         self.settings = settings
-        self.url = bare_url(settings.url or "")
+        self.url = bare_url(settings.endpoint or "")
         self.lock = anyio.Lock()
         self.tokens: Tokens | None = None
         self.key: LoginKey | None = None
@@ -77,7 +77,7 @@ class Account:
     @property
     def has_credentials(self) -> bool:
         """Whether the upstream is sent configured credentials, so that a login would not be meant."""
-        has_user = "@" in urlsplit(self.settings.url or "").netloc
+        has_user = "@" in urlsplit(self.settings.endpoint or "").netloc
         return self.settings.auth is None and (has_user or sends_credentials(self.settings.headers))
 
     @property

@@ -36,8 +36,8 @@ class LoginFlow:
     """The steps for the upstream at `url`. Each raises Refused if the server cannot be used, or refuses."""
 
     def __init__(self, settings: UpstreamSettings, resolve: Resolve = system_resolver) -> None:
-        assert settings.url is not None
-        self._url = bare_url(settings.url)
+        assert settings.endpoint is not None
+        self._url = bare_url(settings.endpoint)
         self._headers = settings.headers
         self._settings = settings.auth or UpstreamAuthSettings()
         exchange = self._settings.exchange

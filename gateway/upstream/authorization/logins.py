@@ -341,13 +341,13 @@ class UpstreamLogins:
 
     def _account(self, upstream: str, principal: str) -> Account:
         settings = self._settings_of(upstream)
-        if settings is None or settings.url is None:
+        if settings is None or settings.endpoint is None:
             raise LoginFailed(upstream, "has no url, so there is nowhere to log in")
         grant = "authorization_code" if settings.auth is None else settings.auth.grant
         is_automatic = grant != "authorization_code"
         key = upstream, _OWN if grant in ("client_credentials", "jwt_bearer") else principal
         account = self._accounts.pop(key, None)
-        if account is None or (account.settings.url, account.settings.auth) != (settings.url, settings.auth):
+        if account is None or (account.settings.endpoint, account.settings.auth) != (settings.endpoint, settings.auth):
             account = Account(upstream, key[1], settings, None if is_automatic else self._vault)
         if len(self._accounts) >= _MOST_ACCOUNTS:
             del self._accounts[next(iter(self._accounts))]

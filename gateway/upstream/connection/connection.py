@@ -24,7 +24,7 @@ from gateway.upstream.transports.failures import ConnectionEnded, Stopping, Subj
 from gateway.upstream.transports.printed import Hint
 from gateway.upstream.transports.stdio import open_stdio
 
-TransportName = Literal["stdio", "http", "sse"]
+TransportName = Literal["stdio", "http", "sse", "openapi"]
 
 OnHint = Callable[[Callable[[], Hint | None]], None]
 """Given, as soon as a channel is open, the function that says what the upstream printed meanwhile."""
@@ -100,6 +100,10 @@ def _takes_own_client(settings: UpstreamSettings) -> bool:
 def _channel(transport: TransportName, subject: Subject) -> AbstractAsyncContextManager[Channel]:
     if transport == "stdio":
         return open_stdio(subject.settings, subject.secrets)
+    if transport == "openapi":
+        from gateway.upstream.openapi.api_server import open_api
+
+        return open_api(subject)
     if transport == "http":
         from gateway.upstream.transports.http import open_http
 

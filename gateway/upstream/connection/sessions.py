@@ -213,7 +213,7 @@ class Sessions:
     def _key(self, owner: str, era: Era, identity: ClientIdentity) -> Key:
         """Return a key. A modern upstream gets the identity with each request; over HTTP it has no owned state."""
         if era == "modern" and "modern" in self._eras.spoken:
-            remote = self._default.settings.url is not None
+            remote = self._default.settings.endpoint is not None
             return Key(SHARED if remote else owner, era, "")
         return Key(owner, era, identity.mark)
 

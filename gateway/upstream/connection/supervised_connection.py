@@ -420,6 +420,8 @@ class SupervisedConnection:
     def _transports(self) -> tuple[TransportName, ...]:
         if self.settings.command is not None:
             return ("stdio",)
+        if self.settings.openapi is not None:
+            return ("openapi",)
         if self.settings.transport in ("http", "sse"):
             return (cast("TransportName", self.settings.transport),)
         return ("http", "sse") if self._transport is None else (self._transport,)

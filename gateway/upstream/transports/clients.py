@@ -63,7 +63,7 @@ def client_options(settings: UpstreamSettings) -> ClientOptions:
         verify=ssl_context(),
         timeout=httpx2.Timeout(None, connect=min(CONNECT_TIMEOUT, settings.timeout.start)),
         limits=httpx2.Limits(max_keepalive_connections=MOST_IDLE, keepalive_expiry=KEEPALIVE_EXPIRY),
-        trust_env=not is_this_machine(httpx2.URL(settings.url or "").host),
+        trust_env=not is_this_machine(httpx2.URL(settings.endpoint or "").host),
         event_hooks=HOOKS,
     )
 

@@ -19,6 +19,7 @@ from gateway.core.wording import size_words
 from gateway.errors import (
     Failure,
     FailureCode,
+    GatewayError,
     UpstreamError,
     UpstreamGarbage,
     UpstreamLost,
@@ -157,8 +158,8 @@ class Subject:
     @property
     def place(self) -> str:
         """The command, or the origin of the URL."""
-        if self.settings.url is not None:
-            return origin_of(self.settings.url)
+        if self.settings.endpoint is not None:
+            return origin_of(self.settings.endpoint)
         return repr(self.settings.command)
 
 
@@ -262,6 +263,12 @@ def _insecure(code: FailureCode) -> Callable[[Exception, Subject], _Said]:
     return said
 
 
+def _unusable_document(exception: Exception, subject: Subject) -> _Said:
+    assert isinstance(exception, GatewayError)
+    details = {"remedy": subject.secrets.cause(exception.remedy)} if exception.remedy else {}
+    return _Said(FailureCode.DOCUMENT_UNUSABLE, subject.secrets.cause(exception.message, 600), details)
+
+
 def _exceeded(exception: Exception) -> bool:
     return "exceeded" in str(exception)  # the HTTP client's own words
 
@@ -298,6 +305,7 @@ TABLE: tuple[_Row, ...] = (
     _Row("gateway.HttpStatus", UpstreamUnavailable, _status),
     _Row("gateway.ProcessEnded", UpstreamLost, _process_ended),
     _Row("gateway.ConnectionEnded", UpstreamLost, _in_its_words(FailureCode.CONNECTION_LOST)),
+    _Row("gateway.DocumentUnusable", UpstreamUnavailable, _unusable_document),
     _Row("gateway.NotMcp", UpstreamGarbage, _in_its_words(FailureCode.NOT_MCP)),
     _Row("gateway.NoAnswer", UpstreamTimeout, _no_answer),
     # Starting a process.

@@ -1,0 +1,1 @@
+"""The tools as an HTTP API with an OpenAPI document, for programs without MCP."""

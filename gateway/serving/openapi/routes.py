@@ -1,0 +1,166 @@
+"""`/openapi.json` and `POST /tools/<name>`: the tools for programs without MCP, under the same rules as for hosts."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+from pydantic_core import from_json
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import Message, Receive, Scope, Send
+
+from gateway.content.links.base_url import BASE_SCOPE, PRINCIPAL_SCOPE
+from gateway.content.links.links import Links
+from gateway.content.store import ContentStore
+from gateway.core.model.caller import Caller
+from gateway.core.model.json_shape import is_deep
+from gateway.core.model.json_values import as_list, is_dict
+from gateway.errors import (
+    AuditUnavailable,
+    GatewayError,
+    InvalidRequest,
+    NotAllowed,
+    ScopeMissing,
+    TooManyCalls,
+    UnknownTool,
+    UpstreamError,
+    UpstreamTimeout,
+)
+from gateway.serving.mcp.failures import sole_gateway_error
+from gateway.serving.mcp.profile_choice import ProfileMiddleware, ProfileNames
+from gateway.serving.mcp.request_caller import program_caller
+from gateway.serving.mcp.security import refused_response
+from gateway.serving.mcp.service import Service
+from gateway.serving.openapi.describe_tools import TOOLS_PATH, document_of
+from gateway.serving.openapi.write_result import ResultWriter
+from gateway.upstream.transports.messages import write_fields
+
+logger = logging.getLogger(__name__)
+
+DOCUMENT_PATH = "/openapi.json"
+_OF_PROFILE = "/openapi/{profile}"
+
+_STATUS: tuple[tuple[type[GatewayError], int], ...] = (
+    (UnknownTool, 404),
+    (InvalidRequest, 400),
+    (ScopeMissing, 403),
+    (NotAllowed, 403),
+    (TooManyCalls, 429),
+    (AuditUnavailable, 503),
+    (UpstreamTimeout, 504),
+    (UpstreamError, 502),
+    (GatewayError, 500),
+)
+"""Statuses by class of error; the first class that matches counts."""
+
+
+@dataclass(frozen=True)
+class ToolApi:
+    """What the routes need: the gateway, the store for media of results, and how the API introduces itself."""
+
+    service: Service
+    store: ContentStore
+    links: Links
+    name: str
+    version: str
+    max_request_bytes: int
+    profile_names: ProfileNames
+    public_url: str | None = None
+    needs_token: Callable[[], bool] = bool
+
+    def routes(self) -> list[BaseRoute]:
+        """Return the routes. Each is also there with a profile in its path, `/openapi/<profile>/...`."""
+        found: list[BaseRoute] = []
+        for before in ("", _OF_PROFILE):
+            document = ProfileMiddleware(_Endpoint(self._document), self.profile_names)
+            call = ProfileMiddleware(_Endpoint(self._called), self.profile_names)
+            found += [
+                Route(f"{before}{DOCUMENT_PATH}", document, methods=["GET"]),
+                Route(f"{before}{TOOLS_PATH}/{{name:path}}", call, methods=["POST"]),
+            ]
+        document = ProfileMiddleware(_Endpoint(self._document), self.profile_names)
+        return [*found, Route(f"{_OF_PROFILE}.json", document, methods=["GET"])]
+
+    async def _document(self, request: Request) -> Response:
+        caller = program_caller(request)
+        listed = await self.service.respond("tools/list", {}, caller)
+        in_path = request.path_params.get("profile")
+        base = (self.public_url or str(request.scope.get(BASE_SCOPE) or request.base_url)).rstrip("/")
+        base = f"{base}/openapi/{caller.profile}" if in_path else base
+        document = document_of(
+            as_list(listed.get("tools")), self.name, self.version, base, needs_token=self.needs_token()
+        )
+        return Response(write_fields(document), headers={"cache-control": "no-store"}, media_type="application/json")
+
+    async def _called(self, request: Request) -> Response:
+        caller = program_caller(request)
+        arguments = await self._arguments(request)
+        name = str(request.path_params["name"])
+        result = await self.service.respond("tools/call", {"name": name, "arguments": arguments}, caller)
+        owner = str(request.scope.get(PRINCIPAL_SCOPE) or Caller().principal)
+        return await ResultWriter(self.store, self.links).write(result, request, owner)
+
+    async def _arguments(self, request: Request) -> dict[str, Any]:
+        """Return the body, which must be JSON: what a page of another origin can send without asking is not."""
+        content = bytearray()
+        async for chunk in request.stream():
+            content += chunk
+            if len(content) > self.max_request_bytes:
+                raise InvalidRequest(
+                    f"the body is larger than {self.max_request_bytes:,} bytes", remedy="see [http] max_request_bytes"
+                )
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise InvalidRequest("send the arguments as a JSON object, with Content-Type: application/json")
+        try:
+            value: Any = from_json(bytes(content or b"{}"))
+        except ValueError:
+            raise InvalidRequest("the body is not JSON") from None
+        if not is_dict(value) or is_deep(value):
+            raise InvalidRequest("the body is not a JSON object with the arguments, or nests too deeply")
+        return value
+
+
+class _Endpoint:
+    """An ASGI application for one function; it ends the function when whoever asked has left."""
+
+    def __init__(self, answer: Callable[[Request], Awaitable[Response]]) -> None:
+        self._answer = answer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        ended = anyio.Event()
+
+        async def received() -> Message:
+            message = await receive()
+            if message["type"] == "http.disconnect" or not message.get("more_body"):
+                ended.set()
+            return message
+
+        response: Response | None = None
+        async with anyio.create_task_group() as tasks:
+
+            async def leave() -> None:
+                await ended.wait()  # the body has been read, so that this reads nothing of it
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(leave)
+            response = await self._answered(Request(scope, received))
+            tasks.cancel_scope.cancel()
+        if response is not None:
+            await response(scope, receive, send)
+
+    async def _answered(self, request: Request) -> Response | None:
+        try:
+            return await self._answer(request)
+        except ClientDisconnect:
+            return None
+        except Exception as failure:
+            error = sole_gateway_error(failure)
+            if error is None:
+                raise
+            status = next(status for kind, status in _STATUS if isinstance(error, kind))
+            return refused_response(status, str(error))
