@@ -41,9 +41,11 @@ from gateway.routing.ports import (
     ShaperPort,
     UpstreamsPort,
 )
+from gateway.routing.project_toolsets import ProjectToolsets
 from gateway.routing.prompts import Prompts
 from gateway.routing.required_scopes import check_scopes
 from gateway.routing.resources import Resources
+from gateway.routing.result_context import host_folders
 from gateway.routing.tasks import METHODS as TASK_METHODS
 from gateway.routing.tool_catalogues import ToolCatalogues
 from gateway.routing.upstream_instructions import introductions
@@ -119,6 +121,7 @@ class Router:
         self._introduced: Callable[[Introductions], None] | None = None
         self._chosen: dict[tuple[str | None, ...], Choice] = {}
         self._listeners: list[Listener] = []
+        self._projects = ProjectToolsets()
         self._telemetry = telemetry or Telemetry()
         self._bridge = bridge or Bridge()
         self._calls = Calls(
@@ -185,13 +188,14 @@ class Router:
             NotAllowed: a rule forbids the call, or its user has not approved it.
             ProfileError: the caller asks for a profile that does not exist.
             UnknownToolset: the same of a toolset.
+            ConfigError: the file of its project cannot be used.
             ScopeMissing: the caller's token does not allow a call.
             TooManyCalls: the caller's limits allow no more for now.
             AuditUnavailable: the request cannot be recorded, and is refused for that.
             UpstreamError: the upstream could not answer; UpstreamRefused carries its own error.
         """
         profile, params = self.profile_of(caller), strip_hop_meta(params)
-        caller = self._rules.narrowed(able(caller, profile))
+        caller = self._rules.narrowed(able(await self._in_project(caller, profile, host), profile))
         listed = profile if caller.model is None else self._listed(caller)
         entry = self._entry(method, params, caller, profile)
         context = RequestContext(caller, profile, listed, host, on_progress, audit=entry)
@@ -217,6 +221,12 @@ class Router:
                 )
             entry.shown(result)
             return result
+
+    async def _in_project(self, caller: Caller, profile: Profile, host: "Host | None") -> Caller:
+        """Return the caller with the toolset of its project, if there are any toolsets."""
+        if not self._settings.toolsets:
+            return caller
+        return await self._projects.narrowed(caller, lambda: host_folders(RequestContext(caller, profile, host=host)))
 
     def _counted(self, method: str, params: Mapping[str, Any], caller: Caller, profile: Profile) -> CountedRequest:
         """Count a request against the caller's limits; one too many is logged, as every other call is."""
@@ -312,7 +322,7 @@ class Router:
         return self.profile_of(caller if caller.model is None else replace(caller, model=None))
 
     def _able(self, caller: Caller) -> Caller:
-        return self._rules.narrowed(able(caller, self.profile_of(caller)))
+        return self._rules.narrowed(self._projects.known(able(caller, self.profile_of(caller))))
 
     def header_schema(self, name: str, caller: Callable[[], Caller]) -> Mapping[str, Any] | None:
         """Return the input schema of a tool that declares headers, by the name under which the caller is offered it.
@@ -401,7 +411,9 @@ class Router:
         return grant.reaches_content(change.upstream)
 
     async def roots_changed(self, session: str) -> None:
-        """Tell the upstreams that the roots of this session's host have changed."""
+        """Tell the upstreams that the roots of this session's host have changed; it may be in another project."""
+        if self._projects.forget(session):
+            self._tell_of_lists()
         for name in tuple(self._upstreams):
             await self._upstreams[name].roots_changed(session)
 
@@ -413,6 +425,7 @@ class Router:
         """Release everything that belongs to a session whose host has disconnected, in the upstreams too."""
         for name in self._upstreams:
             self._upstreams[name].left(session)
+        self._projects.forget(session)
         self._resources.left(session)
         self._bridge.left(session)
 
@@ -455,12 +468,13 @@ class Router:
         self._catalogues.reconfigure(settings)
         self._prompts.reconfigure(settings.gateway)
         self._introduce()
-        if anew or ruled:
-            self._tell(Change("tools"))
-        if before.prefix != after.prefix or ruled:
-            self._tell(Change("prompts"))
         if ruled:
-            self._tell(Change("resources"))
+            return self._tell_of_lists()
+        if anew:
+            self._tell(Change("tools"))
+        if before.prefix != after.prefix:
+            self._tell(Change("prompts"))
+        return None
 
     @property
     def introductions(self) -> Introductions:
@@ -483,6 +497,10 @@ class Router:
         found = introductions(self._upstreams, self._profiles, self._configured)
         shared = tuple(part for part in found.parts if self._rules.policy.shares(part[0], NOBODY))
         return found._replace(parts=shared)
+
+    def _tell_of_lists(self) -> None:
+        for kind in ("tools", "prompts", "resources"):
+            self._tell(Change(kind))
 
     def _tell(self, change: Change) -> None:
         for listener in tuple(self._listeners):

@@ -87,6 +87,12 @@ class FakeUpstream:
     async def prepare(self, caller: Any, seconds: float = 0.0, *, hears: bool = True) -> None:
         pass
 
+    async def roots_changed(self, session: str) -> None:
+        pass
+
+    def left(self, session: str) -> None:
+        pass
+
     async def ready(self, timeout: float) -> bool:
         self.awaited += 1
         with anyio.move_on_after(timeout):
