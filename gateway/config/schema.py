@@ -26,6 +26,7 @@ from gateway.config.policy_settings import PinMode, PinSettings, PolicySettings
 from gateway.config.section import SecretSection, Section
 from gateway.config.shared_settings import SharedSettings
 from gateway.config.token_count_settings import TokenCountSettings
+from gateway.config.tool_search_settings import ToolSearchSettings
 from gateway.config.toolset_settings import ToolsetSettings, toolset_problem, which_toolset
 from gateway.config.upstream_auth_settings import UpstreamAuthSettings
 from gateway.core.model.json_values import is_dict
@@ -700,6 +701,7 @@ class Settings(SecretSection):
     audit: AuditSettings = AuditSettings()
     console: ConsoleSettings = ConsoleSettings()
     tokens: TokenCountSettings = TokenCountSettings()
+    tool_search: ToolSearchSettings = ToolSearchSettings()
     shared: SharedSettings = SharedSettings()
     upstreams: dict[Annotated[str, Field(pattern=UPSTREAM_NAME, max_length=UPSTREAM_NAME_LENGTH)], UpstreamSettings] = (
         Field(default_factory=dict[str, UpstreamSettings])

@@ -17,7 +17,7 @@ LIVE = frozenset(
         *("gateway.prefix", "gateway.profile", "gateway.model", "gateway.instructions"),
         *("store.max_bytes", "store.max_bytes_per_owner", "store.expires", "store.timeout"),
         *(f"audit.{key}" for key in AuditSettings.model_fields if key not in ("path", "otlp")),
-        *("access", "limits", "pins", "policy", "profiles", "shared", "tokens", "toolsets", "upstreams"),
+        *("access", "limits", "pins", "policy", "profiles", "shared", "tokens", "tool_search", "toolsets", "upstreams"),
     }
 )
 """Sections and keys that a running gateway applies. Everything else is read once, at the start."""

@@ -48,6 +48,7 @@ from gateway.routing.resources import Resources
 from gateway.routing.result_context import host_folders
 from gateway.routing.tasks import METHODS as TASK_METHODS
 from gateway.routing.tool_catalogues import ToolCatalogues
+from gateway.routing.tool_search import ToolSearch
 from gateway.routing.upstream_instructions import introductions
 from gateway.routing.visible_upstreams import sharing
 from gateway.telemetry import Telemetry
@@ -102,6 +103,7 @@ class Router:
         self._approvals = Approvals(settings.policy.approval_lasts, on_verdict=self._note_verdict)
         opened = OpenPages()
         self._logins = CallLogins(upstreams, logins)
+        self._search = ToolSearch(settings.tool_search)
         self._catalogues = ToolCatalogues(
             upstreams,
             own_tools,
@@ -110,13 +112,14 @@ class Router:
             opened,
             self._rules,
             self._logins,
+            self._search,
             calibration,
             arguments,
         )
         self._resources = Resources(upstreams, opened)
         self._prompts = Prompts(upstreams, settings.gateway, self._availability, self._own_prompts)
         self._completions = Completions(upstreams, self._prompts, self._resources)
-        self._lists = MergedLists(upstreams, own_tools, self._resources, self._prompts)
+        self._lists = MergedLists(upstreams, own_tools, self._resources, self._prompts, self._search)
         self._introductions = self._shared_introductions()
         self._introduced: Callable[[Introductions], None] | None = None
         self._chosen: dict[tuple[str | None, ...], Choice] = {}
@@ -137,6 +140,7 @@ class Router:
             self._rules,
             self._approvals,
             self._logins,
+            self._search,
             self._read_part,
             calibration,
             arguments,
@@ -197,6 +201,8 @@ class Router:
         profile, params = self.profile_of(caller), strip_hop_meta(params)
         caller = self._rules.narrowed(able(await self._in_project(caller, profile, host), profile))
         listed = profile if caller.model is None else self._listed(caller)
+        if method == "tools/call":
+            params = self._search.inner_call(params, listed)
         entry = self._entry(method, params, caller, profile)
         context = RequestContext(caller, profile, listed, host, on_progress, audit=entry)
         async with entry:
@@ -348,12 +354,13 @@ class Router:
         """
         if not caller.grant.scoped:
             return
-        name = str(params.get("name"))
         try:
             profile, caller = self.profile_of(caller), self._able(caller)
+            params = self._search.inner_call(params, self._listed(caller))
             catalogue = self._catalogues.catalogue(self._listed(caller), caller)
-        except (ProfileError, UnknownToolset):  # the request is refused for that
+        except (ProfileError, InvalidRequest):  # the request is refused for that
             return
+        name = str(params.get("name"))
         route = catalogue.routes.get(name)
         if route is None:
             return
@@ -454,10 +461,11 @@ class Router:
         offered_by = ("prefix", "profile", "model", "name")
         before, after = self._settings.gateway, settings.gateway
         anew = self._profiles != profiles or any(getattr(before, key) != getattr(after, key) for key in offered_by)
-        rules = ("policy", "pins", "toolsets")
+        rules = ("policy", "pins", "toolsets", "tool_search")
         ruled = any(getattr(self._settings, key) != getattr(settings, key) for key in rules)
         self._settings, self._profiles = settings, profiles
         self._rules.reconfigure(settings)
+        self._search.reconfigure(settings.tool_search)
         self._approvals.lasts = settings.policy.approval_lasts
         self._calls.reconfigure(settings, shaper)
         self._configured = self._profile or settings.gateway.profile
