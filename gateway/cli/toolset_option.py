@@ -17,13 +17,13 @@ ToolsetName = Annotated[
 ]
 
 
-def toolsets_of(chosen: str | None, *, has_file: bool) -> tuple[str, ...]:
-    """Return the toolsets of a host on stdio: the chosen one, and that of its project, if there is a configuration.
+def toolsets_of(chosen: str | None, settings: Settings) -> tuple[str, ...]:
+    """Return the toolsets of a host on stdio: the chosen one, and that of its project, if there are any.
 
     Raises:
         ConfigError: the project's file cannot be used.
     """
-    if has_file:
+    if settings.toolsets:
         return toolsets_here(chosen)
     return () if chosen is None else (chosen,)
 

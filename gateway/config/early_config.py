@@ -58,7 +58,7 @@ def read_greeting(path: Path | None, environ: Mapping[str, str], toolsets: Itera
     upstreams = as_object(document.get("upstreams"))
     enabled = [name for name, one in upstreams.items() if as_object(one).get("enabled") is not False]
     tables = as_object(document.get("toolsets"))
-    within = [scope_as_written(toolset, as_object(tables.get(toolset))) for toolset in toolsets]
+    within = [scope_as_written(toolset, as_object(tables[toolset])) for toolset in toolsets if toolset in tables]
     reached = [name for name in enabled if all(toolset.has(name) for toolset in within)]
     # The last run served this toolset alone, or all upstreams.
     others = _recalled(_kept_file(found, reached, environ))
@@ -69,6 +69,14 @@ def read_greeting(path: Path | None, environ: Mapping[str, str], toolsets: Itera
         instructions if isinstance(instructions, str) else None,
         others._replace(parts=tuple(part for part in others.parts if part[0] in reached)),
     )
+
+
+def has_toolsets(path: Path) -> bool:
+    """Whether a configuration has toolsets; false if it cannot be read, which is reported where it is needed."""
+    try:
+        return bool(as_object(read_document(path).get("toolsets")))
+    except ConfigError:
+        return False
 
 
 def keep_introductions(

@@ -31,6 +31,7 @@ from gateway.config.registry_settings import RegistrySettings
 from gateway.config.section import SecretSection, Section
 from gateway.config.shared_settings import SharedSettings
 from gateway.config.token_count_settings import TokenCountSettings
+from gateway.config.tool_search_settings import ToolSearchSettings
 from gateway.config.toolset_settings import ToolsetSettings, toolset_problem, which_toolset
 from gateway.config.upstream_auth_settings import UpstreamAuthSettings
 from gateway.core.model.json_values import is_dict
@@ -761,6 +762,7 @@ class Settings(SecretSection):
     audit: AuditSettings = AuditSettings()
     console: ConsoleSettings = ConsoleSettings()
     tokens: TokenCountSettings = TokenCountSettings()
+    tool_search: ToolSearchSettings = ToolSearchSettings()
     shared: SharedSettings = SharedSettings()
     registry: RegistrySettings = RegistrySettings()
     cluster: ClusterSettings = ClusterSettings()

@@ -19,7 +19,8 @@ LIVE = frozenset(
         *("store.max_bytes", "store.max_bytes_per_owner", "store.expires", "store.timeout"),
         *(f"overload.{key}" for key in OverloadSettings.model_fields if key not in ("memory", "media_queue")),
         *(f"audit.{key}" for key in AuditSettings.model_fields if key not in ("path", "otlp")),
-        *("access", "limits", "pins", "policy", "profiles", "registry", "shared", "tokens", "toolsets", "upstreams"),
+        *("access", "limits", "pins", "policy", "profiles", "registry", "shared", "tokens", "tool_search", "toolsets"),
+        "upstreams",
     }
 )
 """Sections and keys that a running gateway applies. Everything else is read once, at the start."""

@@ -27,6 +27,12 @@ LOGIN_TOOL = "gateway_login"
 PUT_TOOL = "gateway_put"
 """The gateway's own tool that stores content under a handle."""
 
+FIND_TOOL = "gateway_find_tools"
+"""The gateway's own tool that finds others, for hosts whose list would be too long."""
+
+CALL_TOOL = "gateway_call_tool"
+"""The gateway's own tool that calls what the other has found."""
+
 APPROVE_TOOL = "gateway_approve"
 """The gateway's own tool that approves a call, if the configuration wants one."""
 

@@ -21,7 +21,7 @@ from gateway.core.profiles.host_profiles import narrow, with_useful_handles
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
 from gateway.core.tools.catalogue import OWN, Catalogue, Route
-from gateway.core.wording import APPROVE_TOOL, LOGIN_TOOL, failure_text, plain, size_words
+from gateway.core.wording import APPROVE_TOOL, FIND_TOOL, LOGIN_TOOL, failure_text, plain, size_words
 from gateway.errors import InvalidRequest, UnknownTask
 from gateway.routing.approvals import Approvals, CallToApprove
 from gateway.routing.approve_tool import approve
@@ -41,6 +41,7 @@ from gateway.routing.result_context import reach
 from gateway.routing.tasks import TASK, Tasks, route_of, unknown_task, wire_route
 from gateway.routing.token_counts import TokenCounts
 from gateway.routing.tool_catalogues import ToolCatalogues
+from gateway.routing.tool_search import ToolSearch
 from gateway.telemetry import Telemetry
 from gateway.upstream import RequestContext
 from gateway.upstream.bridging.bridge import Bridge
@@ -89,6 +90,7 @@ class Calls:
         rules: CallRules,
         approvals: Approvals,
         logins: CallLogins,
+        search: ToolSearch,
         read: Callable[[RequestContext, str], Awaitable[Mapping[str, Any]]],
         calibration: CalibrationPort | None = None,
         arguments: ArgumentsPort | None = None,
@@ -103,6 +105,7 @@ class Calls:
         self._rules = rules
         self._approvals = approvals
         self._logins = logins
+        self._search = search
         self._read = read
         self._tasks = Tasks()
         self._replica: ReplicaPort | None = None
@@ -157,7 +160,10 @@ class Calls:
             refused = self._checks.refusal(name, catalogue.originals.get(name), passed.get("arguments"))
             context.audit.decided(decision.verdict, decision.rule)
             to_approve = _to_approve(name, route, decision, passed, context) if decision.verdict == "approve" else None
-            raw = refused or await self._asked(route, passed, context, profile, to_approve)
+            if refused is None and route.upstream == OWN and route.tool == FIND_TOOL:
+                raw = await self._search.find(passed.get("arguments"), catalogue)
+            else:
+                raw = refused or await self._asked(route, passed, context, profile, to_approve)
             if refused is None:
                 context.audit.returned(raw)
             sizes = await _sizes(raw)

@@ -9,6 +9,7 @@ from gateway.routing.cache_hints import hints_of
 from gateway.routing.ports import OwnTools, UpstreamsPort
 from gateway.routing.prompts import Prompts
 from gateway.routing.resources import Resources
+from gateway.routing.tool_search import ToolSearch
 from gateway.routing.visible_upstreams import sharing, visible
 from gateway.upstream.connection.request_context import RequestContext
 
@@ -24,11 +25,19 @@ LISTS: Mapping[str, str] = {
 class MergedLists:
     """Builds merged lists with their cache hints."""
 
-    def __init__(self, upstreams: UpstreamsPort, own_tools: OwnTools, resources: Resources, prompts: Prompts) -> None:
+    def __init__(
+        self,
+        upstreams: UpstreamsPort,
+        own_tools: OwnTools,
+        resources: Resources,
+        prompts: Prompts,
+        search: ToolSearch,
+    ) -> None:
         self._upstreams = upstreams
         self._own_tools = own_tools
         self._resources = resources
         self._prompts = prompts
+        self._search = search
 
     async def result(self, method: str, context: RequestContext, catalogue: Catalogue) -> dict[str, Any]:
         """Return the raw result of a method in `LISTS`. `catalogue` has the caller's tools."""
@@ -36,7 +45,8 @@ class MergedLists:
         upstreams = (visible if method == "tools/list" else sharing)(self._upstreams, caller)
         match method:
             case "tools/list":
-                return {"tools": list(catalogue.tools), **hints_of(upstreams, "tools", caller)}
+                tools = self._search.listed(catalogue, context.listed)
+                return {"tools": tools, **hints_of(upstreams, "tools", caller)}
             case "prompts/list":
                 prompts = list(self._prompts.catalogue(context).prompts)
                 return {"prompts": prompts, **hints_of(upstreams, "prompts", caller)}

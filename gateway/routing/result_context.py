@@ -36,7 +36,7 @@ def reach(bridge: Bridge, upstreams: UpstreamsPort, name: str | None, context: R
             raise InvalidRequest(f"there is no upstream {upstream!r}", remedy="see describe.tool")
         return await ask(upstreams[upstream], "tools/call", {"name": tool, "arguments": arguments})
 
-    folders, tools = partial(_folders, context), CallersTools(host_of(context.caller), call)
+    folders, tools = partial(host_folders, context), CallersTools(host_of(context.caller), call)
     if name is None:
         return Reach(folders=folders, tools=tools)
     origin = upstreams[name]
@@ -47,8 +47,8 @@ def reach(bridge: Bridge, upstreams: UpstreamsPort, name: str | None, context: R
     return Reach(read, folders, tools)
 
 
-async def _folders(context: RequestContext) -> tuple[str, ...]:
-    """The host's roots as URIs; empty if it has none, or cannot be asked while a call of its own runs."""
+async def host_folders(context: RequestContext) -> tuple[str, ...]:
+    """Return the host's roots as URIs; empty if it has none, or cannot be asked while a call of its own runs."""
     host, caller = context.host, context.caller
     if host is None or caller.is_modern or "roots" not in caller.capabilities:
         return ()

@@ -44,12 +44,15 @@ from gateway.routing.ports import (
     ShaperPort,
     UpstreamsPort,
 )
+from gateway.routing.project_toolsets import ProjectToolsets
 from gateway.routing.prompts import Prompts
 from gateway.routing.replica_port import OwnerFor, ReplicaPort, SharedUse
 from gateway.routing.required_scopes import check_scopes
 from gateway.routing.resources import Resources
+from gateway.routing.result_context import host_folders
 from gateway.routing.tasks import METHODS as TASK_METHODS
 from gateway.routing.tool_catalogues import ToolCatalogues
+from gateway.routing.tool_search import ToolSearch
 from gateway.routing.upstream_instructions import introductions
 from gateway.routing.visible_upstreams import sharing
 from gateway.telemetry import Telemetry
@@ -109,6 +112,7 @@ class Router:
         self._approvals = Approvals(settings.policy.approval_lasts, on_verdict=self._note_verdict)
         opened = OpenPages()
         self._logins = CallLogins(upstreams, logins)
+        self._search = ToolSearch(settings.tool_search)
         self._catalogues = ToolCatalogues(
             upstreams,
             own_tools,
@@ -117,6 +121,7 @@ class Router:
             opened,
             self._rules,
             self._logins,
+            self._search,
             calibration,
             arguments,
             answers_early=long_calls is not None,
@@ -124,11 +129,12 @@ class Router:
         self._resources = Resources(upstreams, opened)
         self._prompts = Prompts(upstreams, settings.gateway, self._availability, self._own_prompts)
         self._completions = Completions(upstreams, self._prompts, self._resources)
-        self._lists = MergedLists(upstreams, own_tools, self._resources, self._prompts)
+        self._lists = MergedLists(upstreams, own_tools, self._resources, self._prompts, self._search)
         self._introductions = self._shared_introductions()
         self._introduced: Callable[[Introductions], None] | None = None
         self._chosen: dict[tuple[str | None, ...], Choice] = {}
         self._listeners: list[Listener] = []
+        self._projects = ProjectToolsets()
         self._telemetry = telemetry or Telemetry()
         self._bridge = bridge or Bridge()
         self._calls = Calls(
@@ -144,6 +150,7 @@ class Router:
             self._rules,
             self._approvals,
             self._logins,
+            self._search,
             self._read_part,
             calibration,
             arguments,
@@ -167,8 +174,10 @@ class Router:
         """
         try:
             caller = self._able(caller)
-            route = self._catalogues.catalogue(self._listed(caller), caller).routes.get(str(params.get("name")))
-        except ProfileError:  # the request is refused for that
+            listed = self._listed(caller)
+            name = self._search.inner_call(params, listed).get("name")
+            route = self._catalogues.catalogue(listed, caller).routes.get(str(name))
+        except (ProfileError, InvalidRequest):  # the request is refused for that
             return None
         if route is None or route.upstream == OWN:
             return None
@@ -226,14 +235,17 @@ class Router:
             NotAllowed: a rule forbids the call, or its user has not approved it.
             ProfileError: the caller asks for a profile that does not exist.
             UnknownToolset: the same of a toolset.
+            ConfigError: the file of its project cannot be used.
             ScopeMissing: the caller's token does not allow a call.
             TooManyCalls: the caller's limits allow no more for now.
             AuditUnavailable: the request cannot be recorded, and is refused for that.
             UpstreamError: the upstream could not answer; UpstreamRefused carries its own error.
         """
         profile, params = self.profile_of(caller), strip_hop_meta(params)
-        caller = self._rules.narrowed(able(caller, profile))
+        caller = self._rules.narrowed(able(await self._in_project(caller, profile, host), profile))
         listed = profile if caller.model is None else self._listed(caller)
+        if method == "tools/call":
+            params = self._search.inner_call(params, listed)
         entry = self._entry(method, params, caller, profile)
         context = RequestContext(caller, profile, listed, host, on_progress, audit=entry)
         async with entry:
@@ -258,6 +270,12 @@ class Router:
                 )
             entry.shown(result)
             return result
+
+    async def _in_project(self, caller: Caller, profile: Profile, host: "Host | None") -> Caller:
+        """Return the caller with the toolset of its project, if there are any toolsets."""
+        if not self._settings.toolsets:
+            return caller
+        return await self._projects.narrowed(caller, lambda: host_folders(RequestContext(caller, profile, host=host)))
 
     async def _counted(
         self, method: str, params: Mapping[str, Any], caller: Caller, profile: Profile
@@ -357,7 +375,7 @@ class Router:
         return self.profile_of(caller if caller.model is None else replace(caller, model=None))
 
     def _able(self, caller: Caller) -> Caller:
-        return self._rules.narrowed(able(caller, self.profile_of(caller)))
+        return self._rules.narrowed(self._projects.known(able(caller, self.profile_of(caller))))
 
     def header_schema(self, name: str, caller: Callable[[], Caller]) -> Mapping[str, Any] | None:
         """Return the input schema of a tool that declares headers, by the name under which the caller is offered it.
@@ -383,12 +401,13 @@ class Router:
         """
         if not caller.grant.scoped:
             return
-        name = str(params.get("name"))
         try:
             profile, caller = self.profile_of(caller), self._able(caller)
+            params = self._search.inner_call(params, self._listed(caller))
             catalogue = self._catalogues.catalogue(self._listed(caller), caller)
-        except (ProfileError, UnknownToolset):  # the request is refused for that
+        except (ProfileError, InvalidRequest):  # the request is refused for that
             return
+        name = str(params.get("name"))
         route = catalogue.routes.get(name)
         if route is None:
             return
@@ -446,7 +465,9 @@ class Router:
         return grant.reaches_content(change.upstream)
 
     async def roots_changed(self, session: str) -> None:
-        """Tell the upstreams that the roots of this session's host have changed."""
+        """Tell the upstreams that the roots of this session's host have changed; it may be in another project."""
+        if self._projects.forget(session):
+            self._tell_of_lists()
         for name in tuple(self._upstreams):
             await self._upstreams[name].roots_changed(session)
 
@@ -467,6 +488,7 @@ class Router:
     def _release(self, session: str) -> None:
         for name in self._upstreams:
             self._upstreams[name].left(session)
+        self._projects.forget(session)
         self._resources.left(session)
         self._bridge.left(session)
 
@@ -495,11 +517,12 @@ class Router:
         offered_by = ("prefix", "profile", "model", "name")
         before, after = self._settings.gateway, settings.gateway
         anew = self._profiles != profiles or any(getattr(before, key) != getattr(after, key) for key in offered_by)
-        rules = ("policy", "pins", "toolsets")
+        rules = ("policy", "pins", "toolsets", "tool_search")
         ruled = any(getattr(self._settings, key) != getattr(settings, key) for key in rules)
         early = self._settings.long_calls.enabled != settings.long_calls.enabled
         self._settings, self._profiles = settings, profiles
         self._rules.reconfigure(settings)
+        self._search.reconfigure(settings.tool_search)
         self._approvals.lasts = settings.policy.approval_lasts
         self._calls.reconfigure(settings, shaper)
         self._configured = self._profile or settings.gateway.profile
@@ -513,12 +536,13 @@ class Router:
         self._catalogues.reconfigure(settings)
         self._prompts.reconfigure(settings.gateway)
         self._introduce()
-        if anew or ruled or early:
-            self._tell(Change("tools"))
-        if before.prefix != after.prefix or ruled:
-            self._tell(Change("prompts"))
         if ruled:
-            self._tell(Change("resources"))
+            return self._tell_of_lists()
+        if anew or early:
+            self._tell(Change("tools"))
+        if before.prefix != after.prefix:
+            self._tell(Change("prompts"))
+        return None
 
     @property
     def introductions(self) -> Introductions:
@@ -541,6 +565,10 @@ class Router:
         found = introductions(self._upstreams, self._profiles, self._configured)
         shared = tuple(part for part in found.parts if self._rules.policy.shares(part[0], NOBODY))
         return found._replace(parts=shared)
+
+    def _tell_of_lists(self) -> None:
+        for kind in ("tools", "prompts", "resources"):
+            self._tell(Change(kind))
 
     def _tell(self, change: Change) -> None:
         for listener in tuple(self._listeners):

@@ -32,6 +32,7 @@ from gateway.routing.long_calls.task_states import takes_tasks
 from gateway.routing.long_calls.wording import CANCEL, WAIT
 from gateway.routing.pages import OpenPages
 from gateway.routing.ports import ArgumentsPort, CalibrationPort, OwnTools, UpstreamsPort
+from gateway.routing.tool_search import SEARCH_TOOLS, ToolSearch
 from gateway.routing.visible_upstreams import visible
 from gateway.upstream import RequestContext, UpstreamState
 
@@ -67,6 +68,8 @@ class _Wanted(NamedTuple):
     gateway: GatewaySettings
     grant: Grant
     withheld: Callable[[], Sequence[WithheldTool]]
+    is_searched: bool
+    """Whether the host's list may be shorter than the catalogue, so that the host's limit is not the catalogue's."""
 
 
 class _Kept(NamedTuple):
@@ -89,6 +92,7 @@ class ToolCatalogues:
         opened: OpenPages,
         rules: CallRules,
         logins: CallLogins,
+        search: ToolSearch,
         calibration: CalibrationPort | None = None,
         arguments: ArgumentsPort | None = None,
         *,
@@ -96,6 +100,7 @@ class ToolCatalogues:
     ) -> None:
         self._upstreams = upstreams
         self._own = own
+        self._search = search
         self._settings, self._approval = settings.gateway, settings.policy.approval
         self._can_answer_early = answers_early
         self._answers_early = answers_early and settings.long_calls.enabled
@@ -162,12 +167,14 @@ class ToolCatalogues:
         listed = ((name, id(tools)) for name, tools in lists.items())
         grant, rules = caller.grant, self._rules.key(caller)
         reached = (grant.upstreams, grant.tools, grant.others, grant.within)
-        own = (len(calibrating), waiting, len(approving), collects)
+        searching = SEARCH_TOOLS if self._search.may_search(profile) else ()
+        own = (len(calibrating), waiting, len(approving), collects, len(searching))
         key = (profile.name, revision, shows_apps, own, reached, rules, *listed)
-        passing = (*calibrating, *logins, *approving, *collecting)
+        passing = (*calibrating, *logins, *approving, *collecting, *searching)
         settings = {name: upstreams[name].settings for name in lists}
         withheld = self._rules.look(caller, lists)
-        return _Wanted(key, lists, passing, profile, revision, shows_apps, settings, self._settings, grant, withheld)
+        host = (profile, revision, shows_apps, settings, self._settings, grant)
+        return _Wanted(key, lists, passing, *host, withheld, bool(searching))
 
     def _remembered(self, wanted: "_Wanted") -> Catalogue | None:
         found = self._cache.get(wanted.key)
@@ -249,7 +256,7 @@ class ToolCatalogues:
             lists,
             {name: upstream.tools for name, upstream in settings.items()},
             wanted.gateway.prefix,
-            profile,
+            _unlimited(profile) if wanted.is_searched else profile,
             wanted.gateway.name,
             revision=wanted.revision,
             giving={name: arguments.giving(settings[name]) for name in settings} if arguments else None,
@@ -288,6 +295,11 @@ class ToolCatalogues:
         absent = () if owner is not None or called else self._availability.missing(caller)
         why = f"; not there now: {', '.join(absent)}" if absent else ""
         return UnknownTool(f"there is no tool named {shown!r}{hint}{why}", remedy="list the tools again")
+
+
+def _unlimited(profile: Profile) -> Profile:
+    """Return the profile without its limit on the number of tools."""
+    return profile.model_copy(update={"tools": profile.tools.model_copy(update={"max_tools": None})})
 
 
 def _check_withheld(name: str, catalogue: Catalogue) -> None:

@@ -93,6 +93,24 @@ def test_the_projects_file_narrows_it_and_the_chosen_one_too(start, config, proj
     assert own(tool["name"] for tool in nothing.answer("list")["result"]["tools"]) == []
 
 
+def test_a_host_that_has_the_project_open_gets_its_toolset(start, config, project):
+    process = start("serve", "--config", config)
+    client = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {"roots": {}},
+        "clientInfo": {"name": "t", "version": "1"},
+    }
+    process.send(id=1, method="initialize", params=client)
+    process.answer(1)
+    process.send(method="notifications/initialized")
+    process.send(id=2, method="tools/call", params={"name": "pics__fail", "arguments": {}})
+    asked = process.next_request()
+    assert asked["method"] == "roots/list"
+    process.send(id=asked["id"], result={"roots": [{"uri": project().as_uri()}]})
+    assert "no tool named 'pics__fail'" in json.dumps(process.answer(2)["error"])
+    assert own(process.offered()) == ["pics__picture"]
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [

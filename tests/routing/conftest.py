@@ -87,6 +87,12 @@ class FakeUpstream:
     async def prepare(self, caller: Any, seconds: float = 0.0, *, hears: bool = True) -> None:
         pass
 
+    async def roots_changed(self, session: str) -> None:
+        pass
+
+    def left(self, session: str) -> None:
+        pass
+
     async def ready(self, timeout: float) -> bool:
         self.awaited += 1
         with anyio.move_on_after(timeout):
@@ -189,6 +195,8 @@ PROFILES = {
         variants={"strict-chat": ("gpt-4*",)},
     ),
     "listed": Profile(name="listed", apps=AppRules(calls="listed"), wait=WaitRules(tools_list=0)),
+    "few": Profile(name="few", tools=ToolRules(max_tools=40), wait=WaitRules(tools_list=0)),
+    "searching": Profile(name="searching", tools=ToolRules(search="never"), wait=WaitRules(tools_list=0)),
     "strict-chat": Profile(name="strict-chat", tools=ToolRules(name_chars="a-z0-9_", name_max=20)),
 }
 

@@ -10,7 +10,15 @@ from gateway.config.toolset_settings import ToolsetSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.change import Change
 from gateway.core.model.grant import Grant
-from gateway.errors import InvalidRequest, NotAllowed, UnknownPrompt, UnknownResource, UnknownTool, UnknownToolset
+from gateway.errors import (
+    ConfigError,
+    InvalidRequest,
+    NotAllowed,
+    UnknownPrompt,
+    UnknownResource,
+    UnknownTool,
+    UnknownToolset,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -183,3 +191,79 @@ async def test_a_host_hears_only_of_what_is_in_its_toolset(served):
     assert gateway.hears(WORK, Change("tools", "docs"))
     assert not gateway.hears(WORK, Change("tools", "mail"))
     assert not gateway.hears(WORK, Change("prompts", "mail"))
+
+
+class Rooted:
+    """A host that answers with these folders when it is asked for its roots."""
+
+    bounds_waiting = False
+    connection = None
+
+    def __init__(self, *folders: str) -> None:
+        self.folders = folders
+        self.asked: list[str] = []
+
+    async def ask(self, method, params):
+        self.asked.append(method)
+        return {"roots": [{"uri": folder} for folder in self.folders]}
+
+    async def tell(self, method, params):
+        pass
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".mcp-gateway.toml").write_text('toolset = "work"\n')
+    return tmp_path
+
+
+ROOTED = replace(HOST, on_stdio=True, capabilities={"roots": {}})
+
+
+async def listed(gateway, caller, host):
+    return [tool["name"] for tool in (await gateway.respond("tools/list", {}, caller, host=host))["tools"]]
+
+
+async def test_a_host_with_a_project_open_has_the_toolset_of_that(served, project, tmp_path):
+    gateway, heard = served(), []
+    gateway.subscribe(heard.append)
+    host = Rooted("https://example.com/", "file:///nowhere", "file://other.example/tmp", "file://[", project.as_uri())
+    assert await listed(gateway, ROOTED, host) == ["docs__find"]
+    with pytest.raises(UnknownTool):
+        await gateway.respond("tools/call", {"name": "mail__send"}, ROOTED, host=host)
+    with pytest.raises(UnknownResource):
+        await gateway.watch("docs://b", ROOTED)
+    assert host.asked == ["roots/list"]
+    (project / ".mcp-gateway.toml").write_text('toolset = "mails"\n')
+    await gateway.roots_changed("s1")
+    assert {change.kind for change in heard} == {"tools", "prompts", "resources"}
+    assert await listed(gateway, ROOTED, host) == ["mail__send"]
+    gateway.left("s1")
+    assert await listed(gateway, replace(ROOTED, toolsets=("work",)), host) == []
+
+
+async def test_the_project_of_a_host_that_is_not_on_stdio_says_nothing(served, project):
+    host = Rooted(project.as_uri())
+    for caller in (replace(ROOTED, on_stdio=False), replace(ROOTED, capabilities={}), replace(ROOTED, session=None)):
+        assert await listed(served(), caller, host) == ["docs__find", "docs__delete", "mail__send"]
+    assert host.asked == []
+
+
+async def test_a_file_that_cannot_be_used_ends_the_request_and_not_the_next_one(served, project):
+    gateway, host = served(), Rooted(project.as_uri())
+    (project / ".mcp-gateway.toml").write_text("[upstreams]\n")
+    with pytest.raises(ConfigError, match="can only choose a toolset"):
+        await listed(gateway, ROOTED, host)
+    (project / ".mcp-gateway.toml").write_text('toolset = "wrk"\n')
+    with pytest.raises(UnknownToolset, match="did you mean 'work'"):
+        await listed(gateway, ROOTED, host)
+    (project / ".mcp-gateway.toml").write_text('toolset = "work"\n')
+    await gateway.roots_changed("s1")
+    assert await listed(gateway, ROOTED, host) == ["docs__find"]
+
+
+async def test_without_any_toolsets_no_host_is_asked_for_its_project(router, docs, mail, project):
+    host = Rooted(project.as_uri())
+    assert await listed(router(docs, mail), ROOTED, host) == ["docs__find", "docs__delete", "mail__send"]
+    assert host.asked == []

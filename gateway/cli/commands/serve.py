@@ -122,8 +122,9 @@ def serve(
         )
         return reached_of(changed, toolsets)
 
-    toolsets = () if http else toolsets_of(toolset, has_file=not (upstream or command))
-    start = replace(Start.of(loaded_for(config, upstream, command), chosen, overlay), calibrating=calibrate)
+    loaded = loaded_for(config, upstream, command)
+    toolsets = () if http else toolsets_of(toolset, loaded.settings)
+    start = replace(Start.of(loaded, chosen, overlay), calibrating=calibrate)
     settings = start.settings
     configure_logging(settings, debug=started.debug)
     profiles = load_profiles(settings)

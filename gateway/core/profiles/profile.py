@@ -269,7 +269,8 @@ class ToolRules(Rules):
     to that of the gateway's own tools. `schema_max_bytes`: of a tool's input schema as JSON. `refs`: `inline` if the
     host drops the definitions that a `$ref` points to. `root`: `object` if the host accepts no `anyOf`, `oneOf` or
     `allOf` at a schema's root. `description_required`: a tool without a description gets one. `host_files`: the host
-    itself fills in the arguments that `openai/fileParams` names, so they stay as declared.
+    itself fills in the arguments that `openai/fileParams` names, so they stay as declared. `search`: whether its tools
+    are found by searching, in place of `[tool_search] mode`: `never` for a host that searches them itself.
     """
 
     name_max: Count = 128
@@ -283,6 +284,7 @@ class ToolRules(Rules):
     max_tools: Count | None = None
     helpers: bool = False
     host_files: bool = False
+    search: Literal["never", "auto", "always"] | None = None
 
     @field_validator("name_chars")
     @classmethod

@@ -130,7 +130,7 @@ def _identity(client: object, capabilities: object) -> dict[str, Any]:
 def _sender(request: object) -> dict[str, Any]:
     """Return what an HTTP request says of its sender, or what a host on stdio was started with."""
     if isinstance(request, Arrival):
-        return {"profile": request.profile, "toolsets": request.toolsets}
+        return {"profile": request.profile, "toolsets": request.toolsets, "on_stdio": True}
     if not isinstance(request, Request):
         return {}
     return {

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from gateway._version import __version__
-from gateway.config.early_config import read_greeting
+from gateway.config.early_config import has_toolsets, read_greeting
 from gateway.config.find_config import find_file
 from gateway.config.project_file import toolsets_here
 from gateway.core.model.json_values import as_object
@@ -74,7 +74,8 @@ def relay(opening: "EarlyStdio", options: RelayOptions) -> int | None:
         _say(f"warning: hosts cannot share a gateway: {error}; this one gets a gateway of its own")
         return None
     try:
-        toolsets = toolsets_here(options.toolset)
+        chosen = () if options.toolset is None else (options.toolset,)
+        toolsets = toolsets_here(options.toolset) if has_toolsets(config) else chosen
         return _Relay(opening, options, toolsets, shared).run()
     except CannotStart as error:
         _say_error(str(error))

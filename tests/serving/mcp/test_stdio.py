@@ -183,6 +183,8 @@ def test_the_service_hears_who_calls(stdio_host, wire):
         "headers": {},
         "log_level": None,
         "model": None,
+        "toolsets": [],
+        "on_stdio": True,
     }
     modern = stdio_host()
     caller = modern.ask(wire.request(1, "tools/call", wire.modern({"name": "who"})))["result"]["structuredContent"]

@@ -1,0 +1,75 @@
+"""The toolset of the project that a host on stdio works in, by the folders that it says it has open (roots)."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from anyio import Lock, to_thread
+
+from gateway.config.project_file import project_file, read_project_file
+from gateway.core.model.caller import Caller
+from gateway.system.loopback import is_loopback
+
+_MOST = 256
+"""Maximum number of sessions whose project is remembered."""
+
+
+class ProjectToolsets:
+    """Asks each session once which folders it has open, and again when it says that these have changed."""
+
+    def __init__(self) -> None:
+        self._named: dict[str, str | None] = {}
+        self._asking = Lock()
+
+    async def narrowed(self, caller: Caller, folders: Callable[[], Awaitable[Sequence[str]]]) -> Caller:
+        """Return the caller with the toolset that the first of its folders with a project's file names.
+
+        `folders` asks the host for its folders, as URIs.
+
+        Raises:
+            ConfigError: that file cannot be used.
+        """
+        if not caller.on_stdio or caller.session is None or "roots" not in caller.capabilities:
+            return caller
+        await self._learn(caller.session, folders)
+        return self.known(caller)
+
+    def known(self, caller: Caller) -> Caller:
+        """Return the same for what is known already."""
+        named = None if caller.session is None else self._named.get(caller.session)
+        if named is None or named in caller.toolsets:
+            return caller
+        return replace(caller, toolsets=(*caller.toolsets, named))
+
+    def forget(self, session: str) -> bool:
+        """Forget the project of a session, which has ended or has other folders; return whether it was known."""
+        return self._named.pop(session, self) is not self
+
+    async def _learn(self, session: str, folders: Callable[[], Awaitable[Sequence[str]]]) -> None:
+        if session not in self._named:
+            async with self._asking:
+                if session not in self._named:
+                    named = await to_thread.run_sync(_toolset_in, await folders())
+                    if len(self._named) >= _MOST:
+                        self._named.pop(next(iter(self._named)))
+                    self._named[session] = named
+
+
+def _toolset_in(uris: Sequence[str]) -> str | None:
+    files = (project_file(folder) for folder in map(_folder, uris) if folder is not None)
+    file = next((file for file in files if file is not None), None)
+    return None if file is None else read_project_file(file)
+
+
+def _folder(uri: str) -> Path | None:
+    """Return the folder of a `file:` URI on this machine; None for any other."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return None
+    if parts.scheme != "file" or not (parts.netloc == "" or is_loopback(parts.netloc)):
+        return None
+    path = url2pathname(parts.path)
+    return None if "\0" in path or not path else Path(path)
