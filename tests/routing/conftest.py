@@ -15,6 +15,7 @@ from gateway.core.profiles.profile import AppRules, FeatureRules, Match, Profile
 from gateway.core.results.lift_result import lift
 from gateway.errors import Failure, UnknownMethod, UnknownResource
 from gateway.routing import Router
+from gateway.routing.long_calls import LongCalls
 from gateway.upstream import RequestContext, UpstreamState
 from gateway.upstream.bridging.bridge import Bridge
 
@@ -59,6 +60,7 @@ class FakeUpstream:
     asked_for: list[tuple[Any, Any]] = field(default_factory=list)
     settled: anyio.Event = field(default_factory=anyio.Event)
     awaited: int = 0
+    sessions_left: list[str] = field(default_factory=list)
     principal: str = "local"
     is_personal: bool = False
 
@@ -86,6 +88,9 @@ class FakeUpstream:
 
     async def prepare(self, caller: Any, seconds: float = 0.0, *, hears: bool = True) -> None:
         pass
+
+    def left(self, session: str) -> None:
+        self.sessions_left.append(session)
 
     async def ready(self, timeout: float) -> bool:
         self.awaited += 1
@@ -188,6 +193,11 @@ PROFILES = {
         features=FeatureRules(broken=("sampling", "tools_list_changed")),
         variants={"strict-chat": ("gpt-4*",)},
     ),
+    "limited": Profile(
+        name="limited",
+        match=(Match(client_name="limited*"),),
+        wait=WaitRules(tools_list=0, call=0.15, progress_resets=False),
+    ),
     "listed": Profile(name="listed", apps=AppRules(calls="listed"), wait=WaitRules(tools_list=0)),
     "strict-chat": Profile(name="strict-chat", tools=ToolRules(name_chars="a-z0-9_", name_max=20)),
 }
@@ -203,6 +213,7 @@ def make_router(
     bridge: Bridge | None = None,
     access: AccessSettings | None = None,
     audit: Any = None,
+    long_calls: LongCalls | None = None,
     **sections: Any,
 ) -> Router:
     gateway = GatewaySettings(prefix=prefix, model=model)
@@ -210,7 +221,7 @@ def make_router(
     settings = Settings(gateway=gateway, limits=limits, access=access or AccessSettings(), **sections)
     known: Any = FakeUpstreams(upstreams)
     parts = (known, FakeOwnTools(), shaper or FakeShaper(), PROFILES, settings, profile)
-    return Router(*parts, bridge=bridge, audit=audit)
+    return Router(*parts, bridge=bridge, audit=audit, long_calls=long_calls)
 
 
 @pytest.fixture

@@ -111,6 +111,7 @@ class LongCalls:
             if not call.is_over:  # it was cancelled, here or by the end of the gateway
                 call.over(None, _given_up(call), Size(0, 0))
             self._ended(call)
+            call.gone.set()
 
     async def _perform(self, call: LongCall, work: Work) -> None:
         result: dict[str, Any] | None = None
