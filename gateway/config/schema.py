@@ -23,6 +23,7 @@ from gateway.config.login_settings import LoginSettings
 from gateway.config.long_call_settings import LongCallSettings
 from gateway.config.moments import moment_in
 from gateway.config.policy_settings import PinMode, PinSettings, PolicySettings
+from gateway.config.result_cache_settings import ResultCacheSettings
 from gateway.config.section import SecretSection, Section
 from gateway.config.shared_settings import SharedSettings
 from gateway.config.token_count_settings import TokenCountSettings
@@ -136,6 +137,10 @@ class ToolsSettings(Section):
     """Maximum tokens of one result, by tool: `{ its_name = 8_000 }`, in place of `tokens.max_result` of the profile."""
     never_early: tuple[str, ...] = ()
     """Tools whose calls are not answered before they have ended (`[long_calls]`), however long the host waits."""
+    cache: tuple[str, ...] = ()
+    """Tools whose results are kept for equal calls of the same principal, if they declare `readOnlyHint`."""
+    cache_ttl: Seconds = 300.0
+    """Seconds for which such a result is kept; less if it says so itself (`ttlMs`)."""
     content: dict[str, dict[str, ContentArgument]] = Field(default_factory=dict[str, dict[str, ContentArgument]])
     """Arguments that take content, by tool and path: `{ analyze = { "items[].photo" = "image" } }`.
 
@@ -685,6 +690,7 @@ class Settings(SecretSection):
     files: FilesSettings = FilesSettings()
     limits: LimitSettings = LimitSettings()
     long_calls: LongCallSettings = LongCallSettings()
+    result_cache: ResultCacheSettings = ResultCacheSettings()
     logging: LoggingSettings = LoggingSettings()
     audit: AuditSettings = AuditSettings()
     console: ConsoleSettings = ConsoleSettings()

@@ -199,6 +199,9 @@ class CallAudit(AuditEntry):
     def decided(self, verdict: str, rule: str) -> None:
         self._entry.decided(verdict, rule)
 
+    def answered_from_cache(self) -> None:
+        self._entry.answered_from_cache()
+
     def returned(self, result: Mapping[str, Any]) -> None:
         self._entry.returned(result)
 
