@@ -18,7 +18,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 
 # The tests of every room that uses a direct dependency: tomlkit in hosts/config_files and config, watchfiles in
 # serving/control, typer and rich in cli, obstore in content/store, starlette and uvicorn in serving, jsonschema-rs in
-# routing, httpx2 in upstream, psutil in system, Pillow, resvg and PDFium in content/media, OpenTelemetry in telemetry;
+# routing, httpx2 in upstream, psutil in system, Pillow, resvg, PDFium and JMESPath in content/media, OpenTelemetry in telemetry;
 # pydantic, anyio, the SDK, pybase64 and platformdirs in most of them.
 LOWEST := $(addprefix tests/,cli/test_app.py config content/media content/store hosts/config_files routing \
 	serving/control serving/http serving/mcp system telemetry upstream)

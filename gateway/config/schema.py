@@ -28,6 +28,7 @@ from gateway.config.openapi_settings import OperationSettings
 from gateway.config.overload_settings import OverloadSettings
 from gateway.config.policy_settings import PinMode, PinSettings, PolicySettings
 from gateway.config.registry_settings import RegistrySettings
+from gateway.config.result_cache_settings import ResultCacheSettings
 from gateway.config.section import SecretSection, Section
 from gateway.config.shared_settings import SharedSettings
 from gateway.config.token_count_settings import TokenCountSettings
@@ -155,6 +156,10 @@ class ToolsSettings(Section):
     """Maximum tokens of one result, by tool: `{ its_name = 8_000 }`, in place of `tokens.max_result` of the profile."""
     never_early: tuple[str, ...] = ()
     """Tools whose calls are not answered before they have ended (`[long_calls]`), however long the host waits."""
+    cache: tuple[str, ...] = ()
+    """Tools whose results are kept for equal calls of the same principal, if they declare `readOnlyHint`."""
+    cache_ttl: Seconds = 300.0
+    """Seconds for which such a result is kept; less if it says so itself (`ttlMs`)."""
     content: dict[str, dict[str, ContentArgument]] = Field(default_factory=dict[str, dict[str, ContentArgument]])
     """Arguments that take content, by tool and path: `{ analyze = { "items[].photo" = "image" } }`.
 
@@ -758,6 +763,7 @@ class Settings(SecretSection):
     limits: LimitSettings = LimitSettings()
     long_calls: LongCallSettings = LongCallSettings()
     overload: OverloadSettings = OverloadSettings()
+    result_cache: ResultCacheSettings = ResultCacheSettings()
     logging: LoggingSettings = LoggingSettings()
     audit: AuditSettings = AuditSettings()
     console: ConsoleSettings = ConsoleSettings()

@@ -293,6 +293,13 @@ def cut_mark(left_out: int, whole: int, offset: int, handle: str | None, readabl
     return f"\n[… {left_out:,} of {whole:,} characters left out here{more}{kept}{_linked('all of it', url)} …]\n"
 
 
+def shape_mark(whole: int, handle: str | None, readable: bool, url: str | None = None) -> str:
+    """Line above the shape of a JSON text that was too long."""
+    more = f'; read any part with {READ_TOOL}, handle "{handle}", query (JMESPath)' if handle and readable else ""
+    kept = f"; handle {handle}" if handle and not readable else ""
+    return f"[the shape of JSON of {whole:,} characters{more}{kept}{_linked('all of it', url)}:]"
+
+
 def rescued(media_type: str, byte_size: int) -> str:
     """Marker in text or JSON in place of encoded bytes that are shown as a block of their own."""
     return f"[{media_type}, {size_words(byte_size)}: see the content of this result]"

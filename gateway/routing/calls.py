@@ -12,7 +12,7 @@ from gateway.config.schema import Settings, Timeouts
 from gateway.content.media.share import media_share
 from gateway.core import apps
 from gateway.core.model.caller import Caller
-from gateway.core.model.json_size import MANY_VALUES, Size, size_of
+from gateway.core.model.json_size import MANY_VALUES, Size
 from gateway.core.model.json_values import as_list, as_object, is_object, objects_in
 from gateway.core.model.notes import Note
 from gateway.core.policy import Decision
@@ -37,12 +37,15 @@ from gateway.routing.replica_port import OwnerFor, ReplicaPort
 from gateway.routing.required_scopes import check_scopes
 from gateway.routing.resolve_arguments import WithContent
 from gateway.routing.resources import Resources
+from gateway.routing.result_cache import ResultCache
 from gateway.routing.result_context import reach
+from gateway.routing.result_sizes import size_in_thread, sizes_of_result
 from gateway.routing.tasks import TASK, Tasks, route_of, unknown_task, wire_route
 from gateway.routing.token_counts import TokenCounts
 from gateway.routing.tool_catalogues import ToolCatalogues
 from gateway.routing.tool_search import ToolSearch
 from gateway.telemetry import Telemetry
+from gateway.telemetry.calls import CallRecord
 from gateway.upstream import RequestContext
 from gateway.upstream.bridging.bridge import Bridge
 from gateway.upstream.bridging.input_requests import INPUT_REQUIRED
@@ -51,7 +54,6 @@ from gateway.upstream.connection.request_context import EVERYTHING_AS_IT_IS
 
 logger = logging.getLogger(__name__)
 
-_STRUCTURED = "structuredContent"
 _NOTHING = Size(0, 0)
 _PROFILES = 512
 """Maximum number of adjusted profiles that are remembered."""
@@ -63,14 +65,6 @@ class _Shaped(NamedTuple):
     result: dict[str, Any]
     notes: Sequence[Note]
     is_error: bool
-
-
-class _Sizes(NamedTuple):
-    """The size of a result, and that of its structured content, which shaping often leaves as it is."""
-
-    whole: Size
-    value: Any = None
-    structured: Size | None = None
 
 
 class Calls:
@@ -116,12 +110,14 @@ class Calls:
         self._calibration = calibration
         self._arguments = arguments
         self.tokens = TokenCounts(settings.gateway.model)
+        self.cache = ResultCache(settings.result_cache)
         self._adjusted: dict[tuple[int, bool, bool], tuple[Profile, Profile]] = {}
 
     def reconfigure(self, settings: Settings, shaper: ShaperPort) -> None:
         """Apply changed settings. Calls that are running keep those that they began with."""
         self._settings, self._shaper = settings, shaper
         self.tokens = TokenCounts(settings.gateway.model)
+        self.cache.reconfigure(settings.result_cache)
         self._adjusted.clear()
         if self._arguments is not None:
             self._arguments.reconfigure(settings.limits)
@@ -148,7 +144,7 @@ class Calls:
             self._telemetry.call(context.caller, context.profile.name, name, params) as call,
             media_share(host_of(context.caller), is_result=True),
         ):
-            call.asked(params.get("arguments"), await _size(arguments) if arguments else _NOTHING)
+            call.asked(params.get("arguments"), await size_in_thread(arguments) if arguments else _NOTHING)
             route, catalogue = await self._catalogues.route(name, context)
             call.routed(route.upstream, route.tool)
             audience = "app" if route.audience == "app" else ""
@@ -163,10 +159,10 @@ class Calls:
             if refused is None and route.upstream == OWN and route.tool == FIND_TOOL:
                 raw = await self._search.find(passed.get("arguments"), catalogue)
             else:
-                raw = refused or await self._asked(route, passed, context, profile, to_approve)
+                raw = refused or await self._asked(route, passed, context, profile, call, to_approve)
             if refused is None:
                 context.audit.returned(raw)
-            sizes = await _sizes(raw)
+            sizes = await sizes_of_result(raw)
             size = sizes.whole
             call.answered(raw, size)
             if raw.get("resultType") in (INPUT_REQUIRED, TASK):
@@ -176,7 +172,7 @@ class Calls:
                 return raw
             bounded = await _outward(route, self._within_limit(raw, size, route, route.tool), size)
             done = await self._for_host(bounded, route, context, profile, shaper, size if bounded is raw else None)
-            given = size if route.audience == "app" else (await _sizes(done.result, sizes)).whole
+            given = size if route.audience == "app" else (await sizes_of_result(done.result, sizes)).whole
             call.shaped(done.result, given.characters, done.notes, is_error=done.is_error)
             if (self._settings.tokens.count or call.is_kept) and route.audience != "app":  # no model reads the others
                 call.counted(*await self.tokens.count(done.result, given, profile, context.caller.model))
@@ -202,7 +198,7 @@ class Calls:
         if not is_object(result):
             return state
         context.audit.returned(result)
-        size = await _size(result)
+        size = await size_in_thread(result)
         limited = self._within_limit(result, size, route, f"task {plain(task_id, 100)}")
         bounded = await _outward(route, limited, size)
         profile = self._shaped_by(context, await self._catalogues.offered(context))
@@ -273,6 +269,7 @@ class Calls:
         params: Mapping[str, Any],
         context: RequestContext,
         profile: Profile,
+        record: CallRecord,
         to_approve: CallToApprove | None = None,
     ) -> dict[str, Any]:
         if self._calibration is not None and self._calibrates(route):
@@ -288,7 +285,8 @@ class Calls:
             return await self._own_tools.request("tools/call", params, owner=owner, profile=profile, read=read)
         if self._replica is not None and (owner := self._owner_for(route.upstream, context.caller)) is not None:
             await self._replica.before_call(route.upstream, owner)
-        upstream = self._logins.around(self._upstreams[route.upstream])
+        itself = self._upstreams[route.upstream]
+        upstream = self.cache.around(self._logins.around(itself), itself, route, context.caller, record)
         if route.parameters and self._arguments is not None:
             upstream = WithContent(upstream, route, self._arguments)
         if to_approve is not None:
@@ -408,24 +406,6 @@ def _named(blocks: list[Any]) -> list[str]:
     embedded = objects_in(resources)
     links = [block for block in objects if block.get("type") == "resource_link"]
     return [uri for each in (*links, *embedded) if isinstance(uri := each.get("uri"), str)]
-
-
-async def _sizes(result: Mapping[str, Any], before: _Sizes | None = None) -> _Sizes:
-    """Return the sizes of a result. What it has in common with the result measured `before` is not measured again."""
-    if _STRUCTURED not in result:
-        return _Sizes(await _size(result))
-    value = result[_STRUCTURED]
-    known = before.structured if before is not None and before.value is value else None
-    structured = known or await _size(value)
-    rest = await _size({key: member for key, member in result.items() if key != _STRUCTURED})
-    characters = rest.characters + structured.characters + len(_STRUCTURED)
-    return _Sizes(Size(characters, rest.values + structured.values), value, structured)
-
-
-async def _size(value: Any) -> Size:
-    """Return the size of a JSON value, measured in a thread if it has many values."""
-    size = size_of(value, most_values=MANY_VALUES)
-    return size if size.is_whole else await to_thread.run_sync(size_of, value)
 
 
 async def _outward(route: Route, result: Mapping[str, Any], size: Size) -> Mapping[str, Any]:

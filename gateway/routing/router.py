@@ -497,6 +497,7 @@ class Router:
     ) -> None:
         """Handle a change in an upstream (`gateway.upstream.upstream.OnChange`); called by the upstreams' owner."""
         logger.debug("upstream %s: %s changed", upstream, kind)
+        self._calls.cache.forget(upstream)
         if kind in ("tools", "state"):
             self._catalogues.forget()
             self._rules.listed(upstream)

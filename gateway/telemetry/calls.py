@@ -105,6 +105,8 @@ class CallRecord:
         self.error_code: str | None = None
         self.arguments: str | None = None
         self.result: str | None = None
+        self.from_cache = False
+        """Whether the result is a kept one: the upstream was not asked."""
         self.seconds = 0.0
         self.is_kept = False
         """Whether somebody may want to look at arguments and result afterwards."""
@@ -193,6 +195,7 @@ def log(call: CallRecord) -> None:
     time = f"{call.seconds * 1_000:.0f} ms" if call.seconds < 10 else f"{call.seconds:.1f} s"
     sizes = f"in {size_words(call.bytes_in)}, raw {size_words(call.bytes_raw)}, out {size_words(call.bytes_out)}"
     whose = "" if call.principal == _LOCAL else f", principal {_shown(call.principal)}"
+    cached = ", from the cache" if call.from_cache else ""
     tokens, costs = call.tokens, ""
     if tokens is not None:
         costs = f"; {token_words(tokens)} ({call.token_formula})"
@@ -200,7 +203,7 @@ def log(call: CallRecord) -> None:
     log_plainly(
         logger,
         f"call {call.tool}: {outcome} in {time}; host {call.host}{whose}, profile {call.profile},"
-        f" upstream {call.upstream or 'none'}; {sizes}; {counted(call.blocks, 'block')},"
+        f" upstream {call.upstream or 'none'}{cached}; {sizes}; {counted(call.blocks, 'block')},"
         f" {counted(len(call.notes), 'note')}{costs}"
         + "".join(f"; {name} {text}" for name, text in said.items() if text is not None),
         {
@@ -215,6 +218,7 @@ def log(call: CallRecord) -> None:
             "token": call.token,
             "upstream": call.upstream or None,
             "upstream_tool": call.upstream_tool or None,
+            "from_cache": call.from_cache,
             "bytes_in": call.bytes_in,
             "bytes_raw": call.bytes_raw,
             "bytes_out": call.bytes_out,

@@ -15,6 +15,7 @@ from gateway.core.profiles.profile import AppRules, FeatureRules, Match, Profile
 from gateway.core.results.lift_result import lift
 from gateway.errors import Failure, UnknownMethod, UnknownResource
 from gateway.routing import Router
+from gateway.routing.long_calls import LongCalls
 from gateway.upstream import RequestContext, UpstreamState
 from gateway.upstream.bridging.bridge import Bridge
 
@@ -59,6 +60,7 @@ class FakeUpstream:
     asked_for: list[tuple[Any, Any]] = field(default_factory=list)
     settled: anyio.Event = field(default_factory=anyio.Event)
     awaited: int = 0
+    sessions_left: list[str] = field(default_factory=list)
     principal: str = "local"
     is_personal: bool = False
 
@@ -91,7 +93,7 @@ class FakeUpstream:
         pass
 
     def left(self, session: str) -> None:
-        pass
+        self.sessions_left.append(session)
 
     async def ready(self, timeout: float) -> bool:
         self.awaited += 1
@@ -194,6 +196,11 @@ PROFILES = {
         features=FeatureRules(broken=("sampling", "tools_list_changed")),
         variants={"strict-chat": ("gpt-4*",)},
     ),
+    "limited": Profile(
+        name="limited",
+        match=(Match(client_name="limited*"),),
+        wait=WaitRules(tools_list=0, call=0.15, progress_resets=False),
+    ),
     "listed": Profile(name="listed", apps=AppRules(calls="listed"), wait=WaitRules(tools_list=0)),
     "few": Profile(name="few", tools=ToolRules(max_tools=40), wait=WaitRules(tools_list=0)),
     "searching": Profile(name="searching", tools=ToolRules(search="never"), wait=WaitRules(tools_list=0)),
@@ -211,6 +218,7 @@ def make_router(
     bridge: Bridge | None = None,
     access: AccessSettings | None = None,
     audit: Any = None,
+    long_calls: LongCalls | None = None,
     **sections: Any,
 ) -> Router:
     gateway = GatewaySettings(prefix=prefix, model=model)
@@ -218,7 +226,7 @@ def make_router(
     settings = Settings(gateway=gateway, limits=limits, access=access or AccessSettings(), **sections)
     known: Any = FakeUpstreams(upstreams)
     parts = (known, FakeOwnTools(), shaper or FakeShaper(), PROFILES, settings, profile)
-    return Router(*parts, bridge=bridge, audit=audit)
+    return Router(*parts, bridge=bridge, audit=audit, long_calls=long_calls)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@
     render     page (from 1), target     as for fit, or {"failed": reason} if only this page has a problem
     convert    target                    {"media_type", "seconds", "original"} and base64
     probe                                {"seconds", "codec", "channels", "rate", "pixels"}
+    query      expression, max_chars     {} and the text
 
 Each loads what it needs on first use: most workers never see a PDF or a sound.
 """
@@ -64,10 +65,18 @@ def _probe(job: frames.WorkerJob, max_pixels: int) -> Answer:
     return probe_media.probe(job.content, job.media_type)._asdict(), b""
 
 
+def _query(job: frames.WorkerJob, max_pixels: int) -> Answer:
+    from gateway.content.media.query_json import query_json
+
+    found = query_json(job.content, job.options["expression"], job.options["max_chars"])
+    return {}, found.encode("utf-8", "replace")
+
+
 OPERATIONS: Mapping[str, Callable[[frames.WorkerJob, int], Answer]] = {
     "fit": _fit,
     "read": _read,
     "render": _render,
     "convert": _convert,
     "probe": _probe,
+    "query": _query,
 }

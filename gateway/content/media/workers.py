@@ -17,10 +17,12 @@ from gateway.core.model.effects import (
     FitImage,
     Fitted,
     ImageTarget,
+    JsonFound,
     MediaEffect,
     MediaOutcomeT,
     Probe,
     Probed,
+    QueryJson,
     ReadDocument,
     Rendered,
     RenderPages,
@@ -51,6 +53,7 @@ READABLE_SOUND = frozenset(
 
 _SVG = "image/svg+xml"
 _PDF = "application/pdf"
+_JSON = "application/json"
 _NOT_TRIED = "a page before it took too long"
 _EITHER = {"video/mp4": "audio/mp4", "video/webm": "audio/webm", "video/quicktime": "audio/mp4"}
 """Types whose first bytes do not show whether there is a picture; the declared type decides."""
@@ -77,6 +80,8 @@ class MediaWorkers(Pool):
                 return await self.convert_audio(content, effect.media_type, effect.target)
             case Probe():
                 return await self.probe(content, effect.media_type)
+            case QueryJson():
+                return await self.query_json(content, effect.expression, effect.max_chars)
             case _:
                 raise TypeError(f"{type(effect).__name__} is not work on media")
 
@@ -108,6 +113,15 @@ class MediaWorkers(Pool):
             return DocumentRead(int(read["pages"]), tuple(map(str, read["texts"])), title)
         except (KeyError, TypeError, ValueError) as broken:
             raise MediaError("its worker answered with something that is not a document") from broken
+
+    async def query_json(self, content: bytes, expression: str, max_chars: int) -> JsonFound:
+        """Ask a JSON text with a JMESPath expression. Rows come as a table if that is smaller.
+
+        Raises MediaError if the text is not JSON, the expression is wrong or takes too long, or it finds too much.
+        """
+        self._judge_size(content)
+        answer = await self.do("query", content, _JSON, {"expression": expression, "max_chars": max_chars})
+        return JsonFound(answer.body.decode())
 
     async def render_pages(self, content: bytes, pages: tuple[int, ...], target: ImageTarget) -> Rendered:
         """Render `pages` of a PDF (counted from 1) as images that `target` takes. `original` is their rendered size.

@@ -110,6 +110,14 @@ class Probe(MediaEffect["Probed"]):
 
 
 @dataclass(frozen=True)
+class QueryJson(MediaEffect["JsonFound"]):
+    """Ask a JSON text (`data`) with a JMESPath `expression`, for at most `max_chars`."""
+
+    expression: str
+    max_chars: int
+
+
+@dataclass(frozen=True)
 class Describe:
     """Describe an image or sound (base64 `data` of `media_type`) in words, for a model that cannot see or hear it."""
 
@@ -202,6 +210,13 @@ class Probed:
     channels: int | None = None
     rate: int | None = None
     pixels: PixelSize | None = None
+
+
+@dataclass(frozen=True)
+class JsonFound:
+    """What a query of a JSON text found: JSON, or rows as a table."""
+
+    text: str
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,8 @@ class LongCall:
         self.is_cancelled = False
         self.release: Callable[[], None] = lambda: None
         """Ends its being counted among the calls that the caller has running."""
+        self.gone = anyio.Event()
+        """Set when nothing of it runs or is kept any more."""
         self.result: dict[str, Any] | None = None
         self.error: Exception | None = None
         self.size = Size(0, 0)
@@ -196,6 +198,9 @@ class CallAudit(AuditEntry):
 
     def decided(self, verdict: str, rule: str) -> None:
         self._entry.decided(verdict, rule)
+
+    def answered_from_cache(self) -> None:
+        self._entry.answered_from_cache()
 
     def returned(self, result: Mapping[str, Any]) -> None:
         self._entry.returned(result)

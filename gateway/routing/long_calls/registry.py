@@ -8,15 +8,15 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
-from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from gateway.config.long_call_settings import LongCallSettings
 from gateway.core.model.caller import Caller
-from gateway.core.model.json_size import MANY_VALUES, Size, size_of
+from gateway.core.model.json_size import Size
 from gateway.core.wording import plain
 from gateway.errors import GatewayError, UnknownLongCall
 from gateway.routing.long_calls.long_call import LongCall
+from gateway.routing.result_sizes import size_in_thread
 from gateway.system.background_tasks import background_tasks
 from gateway.upstream import RequestContext
 from gateway.upstream.connection.owners import client_of
@@ -111,6 +111,7 @@ class LongCalls:
             if not call.is_over:  # it was cancelled, here or by the end of the gateway
                 call.over(None, _given_up(call), Size(0, 0))
             self._ended(call)
+            call.gone.set()
 
     async def _perform(self, call: LongCall, work: Work) -> None:
         result: dict[str, Any] | None = None
@@ -130,7 +131,7 @@ class LongCalls:
                 await call.audit.write(result, error)
             except GatewayError as unwritten:  # the outcome is withheld for that
                 result, error = None, unwritten
-        call.over(result, error, Size(0, 0) if result is None or not call.is_kept else await _size(result))
+        call.over(result, error, Size(0, 0) if result is None or not call.is_kept else await size_in_thread(result))
 
     def _ended(self, call: LongCall) -> None:
         release, call.release = call.release, lambda: None
@@ -181,8 +182,3 @@ async def open_long_calls(settings: LongCallSettings | None = None) -> AsyncGene
 def _given_up(call: LongCall) -> UnknownLongCall:
     words = "was cancelled" if call.is_cancelled else "was given up, because nobody asked for it"
     return UnknownLongCall(f"the call {call.id} {words}", remedy="call the tool again")
-
-
-async def _size(result: Mapping[str, Any]) -> Size:
-    size = size_of(result, most_values=MANY_VALUES)
-    return size if size.is_whole else await to_thread.run_sync(size_of, result)

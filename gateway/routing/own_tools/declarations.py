@@ -60,7 +60,7 @@ READ: dict[str, Any] = {
         "Reads a text that another tool returned and that was cut or named by a handle, or a resource of any "
         "connected server by its uri; of a PDF document its text. Give either `handle` or `uri`. The last line of the "
         "answer says which characters were shown of how many, and the offset at which to read on. With `search`, the "
-        "answer is each place where these words stand, with its offset."
+        "answer is each place where these words stand, with its offset; with `query`, a part of a JSON text."
     ),
     "inputSchema": {
         "type": "object",
@@ -82,6 +82,11 @@ READ: dict[str, Any] = {
             "search": {
                 "type": "string",
                 "description": "Words to look for from `offset` on, upper and lower case alike.",
+            },
+            "query": {
+                "type": "string",
+                "description": "Of a JSON text: the part to show, in JMESPath, such as "
+                "items[?price > `10`].{name: name, price: price}. Rows are shown as a table.",
             },
         },
         "additionalProperties": False,

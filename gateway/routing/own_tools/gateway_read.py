@@ -9,7 +9,7 @@ import pybase64
 
 from gateway.content.store import URI_SCHEME, ContentStore, fetch_bytes, handle_from
 from gateway.core.model import base64_text, media_types
-from gateway.core.model.effects import MediaWork, ReadDocument
+from gateway.core.model.effects import MediaWork, QueryJson, ReadDocument
 from gateway.core.model.json_size import wire_chars
 from gateway.core.model.json_values import objects_in
 from gateway.core.profiles.profile import Profile
@@ -39,6 +39,7 @@ _CONTEXT = 120
 """Characters shown before and after words that were searched for."""
 _LONGEST_SEARCH = 300
 _MOST_PLACES = 50
+_LONGEST_QUERY = 2_000
 
 _TEXTUAL = frozenset(
     {
@@ -65,12 +66,13 @@ class Sources:
 async def read(arguments: Mapping[str, Any], sources: Sources, profile: Profile, *, owner: str) -> list[dict[str, Any]]:
     """Return one text block: the requested piece, and a last line that says which part of the whole it is.
 
-    With `search`, the places where the words occur. Of a PDF the text is read; other content that is not text is named
-    in a line, and kept if it was not kept already.
+    With `search`, the places where the words occur; with `query`, what it finds in JSON. Of a PDF the text is read;
+    other content that is not text is named in a line, and kept if it was not kept already.
 
     Raises:
         InvalidRequest: the arguments are invalid.
         ContentError: the handle is unknown or expired.
+        MediaError: the query is wrong, or cannot be answered.
         GatewayError: the resource cannot be read.
     """
     handle, uri = handle_in(arguments), text_in(arguments, "uri")
@@ -80,11 +82,15 @@ async def read(arguments: Mapping[str, Any], sources: Sources, profile: Profile,
         raise InvalidRequest("give either handle or uri", remedy="one of the two, as an earlier result named it")
     offset = number_in(arguments, "offset", least=0) or 0
     limit = number_in(arguments, "limit", least=1) or DEFAULT_LIMIT
-    words = text_in(arguments, "search")
+    words, query = text_in(arguments, "search"), text_in(arguments, "query")
+    if words is not None and query is not None:
+        raise InvalidRequest("give either search or query", remedy="search in what the query finds in a second call")
     finder = _TextFinder(sources, profile, owner)
     found = await finder.resource(uri) if uri is not None else await finder.stored(handle or "")
     if found.is_line:
         shown = found.text
+    elif query is not None:
+        shown = _piece(await finder.queried(found.text, query), offset, limit, profile)
     elif words is not None:
         shown = _places(found.text, words, offset, profile)
     else:
@@ -121,6 +127,13 @@ class _TextFinder:
             if document := await self.document(whole):
                 return document
         return self.line(handle, head, stored.media_type, handle, stored.size)
+
+    async def queried(self, text: str, query: str) -> str:
+        """Return what a query finds in a JSON text: JSON, or rows as a table."""
+        if len(query) > _LONGEST_QUERY:
+            raise InvalidRequest(f"query takes at most {_LONGEST_QUERY:,} characters", remedy="ask for less at a time")
+        content = text.encode("utf-8", "replace")
+        return (await self.media.run(QueryJson("query", content, query, _MOST_CHARS))).text
 
     async def document(self, content: bytes) -> _Found | None:
         """Return the text of a PDF with a mark before each page, or None if there is none."""

@@ -22,6 +22,9 @@ class AuditEntry:
     def returned(self, result: Mapping[str, Any]) -> None:
         """Record what the upstream returned."""
 
+    def answered_from_cache(self) -> None:
+        """Record that the result is a kept one: the upstream was not asked."""
+
     def shown(self, result: Mapping[str, Any]) -> None:
         """Record what the host gets."""
 

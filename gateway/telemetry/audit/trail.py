@@ -375,6 +375,7 @@ class _Entry(AuditEntry):
         self._upstream = self._tool = self._audience = ""
         self._schema: Callable[[], Any] = _unknown
         self._verdict = self._rule = ""
+        self._from_cache = False
         self._returned: Mapping[str, Any] | None = None
         self._shown: Mapping[str, Any] | None = None
         self._request = request_id()
@@ -392,6 +393,9 @@ class _Entry(AuditEntry):
 
     def returned(self, result: Mapping[str, Any]) -> None:
         self._returned = result
+
+    def answered_from_cache(self) -> None:
+        self._from_cache = True
 
     def shown(self, result: Mapping[str, Any]) -> None:
         self._shown = result
@@ -481,6 +485,7 @@ class _Entry(AuditEntry):
                 parts["arguments"] = masked(arguments, self._schema(), self._trail.secrets)
         if self._returned is not None:
             parts["returned"] = digests.of_result(self._returned)
+            parts["from_cache"] = self._from_cache or None
         if self._shown is not None:
             parts["shown"] = parts.get("returned") if self._shown is self._returned else digests.of_result(self._shown)
         return parts

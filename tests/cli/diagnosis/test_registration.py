@@ -322,7 +322,13 @@ async def test_hosts_real_files_are_no_fault(host, look):
 
 @pytest.mark.parametrize(
     ("timeout", "warned"),
-    [("", False), ("timeout = { call = 500 }", True), ("timeout = { call = 30 }", False), ("timeout.start = 9", False)],
+    [
+        ("", False),
+        ("timeout = { call = 500 }\n[long_calls]\nenabled = false", True),
+        ("timeout = { call = 500 }", False),  # it is answered before the host gives up
+        ("timeout = { call = 30 }\n[long_calls]\nenabled = false", False),
+        ("timeout.start = 9\n[long_calls]\nenabled = false", False),
+    ],
 )
 async def test_more_time_than_the_host_waits_is_warned_of_where_it_was_set(look, config, put, timeout, warned):
     config.write_text(f'[upstreams.slow]\ncommand = "{Path(sys.executable).as_posix()}"\n{timeout}\n')

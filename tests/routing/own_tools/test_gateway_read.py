@@ -1,4 +1,5 @@
 import base64
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -7,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gateway.config.schema import StoreSettings
+from gateway.config.schema import MediaSettings, StoreSettings
+from gateway.content.media import MediaWorkers
 from gateway.content.store import MemoryStore
 from gateway.core.model.effects import DocumentRead, ReadDocument
 from gateway.core.profiles.profile import ImageRules, LimitRules, Profile, TextRules, TokenRules
@@ -294,3 +296,51 @@ async def test_a_search_for_a_page_of_text_is_refused(read: Read, store: MemoryS
     refused = await read(handle=stored.handle, search="a" * 301)
     assert refused["isError"] is True
     assert "at most 300 characters" in text(refused)
+
+
+# -- queries -----------------------------------------------------------------------------------------------------------
+
+
+async def queried(store: MemoryStore, **arguments: Any) -> dict[str, Any]:
+    async with MediaWorkers(MediaSettings(workers=1)) as workers:
+        params = {"name": "gateway_read", "arguments": arguments}
+        return await OwnToolsServer(store, workers).request("tools/call", params, owner="ann")
+
+
+async def test_a_query_of_kept_json_is_read_piece_by_piece(store):
+    rows = [{"id": number, "name": f"row {number}"} for number in range(1_000)]
+    kept = await store.put(json.dumps({"rows": rows}).encode(), owner="ann", media_type="text/plain")
+    first = await queried(store, handle=kept.handle, query="rows[?id > `900`]", limit=40)
+    text, line = first["content"][0]["text"].rsplit("\n", 1)
+    assert text.startswith("id\tname\n901\trow 901\n")
+    assert "read on with offset 40" in line
+    rest = await queried(store, handle=kept.handle, query="rows[?id > `900`]", offset=40)
+    assert rest["content"][0]["text"].splitlines()[-2] == "999\trow 999"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "cause"),
+    [
+        (
+            {
+                "query": "rows[",
+            },
+            "the query is not valid",
+        ),
+        ({"query": "x" * 2_001}, "query takes at most 2,000 characters"),
+        ({"query": "a", "search": "b"}, "either search or query"),
+        ({"query": 7}, "query must be a text"),
+    ],
+)
+async def test_a_query_that_is_wrong_says_what_to_do(store, arguments, cause):
+    kept = await store.put(b'{"rows": []}', owner="ann", media_type="application/json")
+    refused = await queried(store, handle=kept.handle, **arguments)
+    assert refused["isError"]
+    assert cause in refused["content"][0]["text"]
+
+
+async def test_a_query_of_what_is_not_json_says_so(store):
+    kept = await store.put(b"plain words", owner="ann", media_type="text/plain")
+    refused = await queried(store, handle=kept.handle, query="a")
+    assert refused["isError"]
+    assert "it is not JSON" in refused["content"][0]["text"]

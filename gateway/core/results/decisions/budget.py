@@ -13,6 +13,8 @@ from gateway.core.results.decisions.images import fit_image_to_profile
 _OVERHEAD = 200
 """Characters for the JSON around one block, including its caption or marker."""
 _MARGIN = 0.98
+_AVERAGE = 0.9
+"""The share of their characters to which texts are cut first: what is left may have more to escape than the rest."""
 _LEAST_TEXT = 400
 """Characters of text that are always kept."""
 _SMALLEST_IMAGE = 12_000
@@ -34,9 +36,15 @@ def within_budget(context: DecisionContext, decided_blocks: list[BlockDecision])
     room, kept_free = _room(decided_blocks, limit), _kept_free(decided_blocks, limit)
     if room < kept_free:
         # Encoded as JSON, the text is longer than its own limit: escapes and captions count too.
-        texts = sum(len(decision.text) for decision in decided_blocks if isinstance(decision, AsText))
-        decided_blocks = cut_texts(context, decided_blocks, max(_LEAST_TEXT, texts + room - kept_free - texts // 20))
+        whole, texts = decided_blocks, sum(text_sizes(decided_blocks).values())
+        sent = sum(_text_chars(decision) for decision in whole if isinstance(decision, AsText))
+        share_sent = max(0.0, (sent + room - kept_free) / max(1, sent))
+        decided_blocks = cut_texts(context, whole, max(_LEAST_TEXT, int(texts * share_sent * _AVERAGE)))
         room = _room(decided_blocks, limit)
+        if room < kept_free:  # what is left has more to escape than the average
+            least = texts + _room(whole, limit) - kept_free - texts // 20
+            decided_blocks = cut_texts(context, whole, max(_LEAST_TEXT, least))
+            room = _room(decided_blocks, limit)
     return _fit_media(context, decided_blocks, max(0, room))
 
 

@@ -1,4 +1,7 @@
-"""Cutting the texts of a result to a limit: the head and the tail stay, and a line says how to read the rest."""
+"""Cutting the texts of a result to a limit: the head and the tail stay, and a line says how to read the rest.
+
+Of a JSON text, its shape stays: a head of JSON would be one long row, and a tail its brackets.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -6,9 +9,12 @@ from dataclasses import replace
 from gateway.core import wording
 from gateway.core.results.decisions.block_decisions import AsText, BlockDecision
 from gateway.core.results.decisions.decision_context import DecisionContext
+from gateway.core.results.json_outline import json_outline
 
 _CUT_LINE = 160
 """Characters for the line that says how much was left out."""
+_SHAPE_LINE = 100
+"""Further characters for the line above the shape of a JSON text."""
 _BREAK_WITHIN = 2_000
 """Maximum distance, in characters, that a cut may move to coincide with the end of a line."""
 
@@ -65,6 +71,12 @@ def _cut(context: DecisionContext, decision: AsText, room: int) -> AsText:
     handle = context.keep(f"text:{decision.key}", whole, media_type, is_text=True)
     url = context.url(f"text:{decision.key}")
     kept = max(0, room - _CUT_LINE - len(url or ""))
+    shape = json_outline(whole, kept - _SHAPE_LINE)
+    if shape is not None:
+        line = wording.shape_mark(len(whole), handle, context.profile.tools.helpers, url)
+        text = f"{line}\n{shape}"
+        if len(text) < len(decision.text):
+            return replace(decision, text=text, whole=whole, left_out=len(whole) - len(shape))
     head_end = _line_end(whole, kept * 3 // 4)
     tail_start = _line_start(whole, len(whole) - (kept - kept * 3 // 4))
     left_out = tail_start - head_end
