@@ -90,9 +90,7 @@ def _core(found: Found) -> str:
         ["a session (revisions up to 2025-11-25)", _size(costs.session_bytes)],
         ["an upstream at a URL, connected, six tools", _size(costs.upstream_bytes)],
     ]
-    said = (
-        f"With as many calls in flight as above, all the time, on this machine: {found.throughput:,.0f} small calls/s."
-    )
+    said = f"With as many calls in flight as above, on this machine: {found.throughput:,.0f} small calls a second."
     return f"{table(heads, rows).rstrip()}\n\n{said}\n\n{table(['memory', 'each'], weights)}"
 
 
