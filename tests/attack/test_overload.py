@@ -196,6 +196,25 @@ def test_an_upstream_that_is_asked_too_much_by_many(attacked: Start, modern: boo
     assert all('"retryAfter":1' in answer and "2 calls wait for it already" in answer for answer in refused)
 
 
+def test_without_memory_nothing_new_is_begun_and_the_load_balancer_is_told(attacked: Start) -> None:
+    gateway = attacked(config='[overload]\nmemory = "40MB"')  # less than a gateway takes when it has just begun
+    with closing(gateway.client(modern=True)) as host:
+        message = {"jsonrpc": "2.0", "id": 7, "method": "tools/call"}
+        status, text = host.send(message | {"params": host._params({"name": "bystander__ping", "arguments": {}})})
+        assert (status, host.retry_after) == (503, "1")
+        assert json.loads(text)["error"]["message"] == "the gateway is short of memory (try again in 1 s)"
+        host._connection.request("GET", "/readyz")
+        response = host._connection.getresponse()
+        assert response.status == 503
+        told = json.loads(response.read())
+        assert (told["ready"], told["reason"]) == (False, "memory")
+        host._connection.request("GET", "/healthz")
+        assert host._connection.getresponse().read() == b"ok\n"
+    said = "".join(gateway.said)
+    assert "memory is nearly used up" in said
+    assert "of 40 MB are in use; new requests are refused" in said
+
+
 SLOW_PICTURES = """
 import base64, json, sys
 
