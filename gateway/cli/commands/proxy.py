@@ -113,7 +113,7 @@ async def proxy_beside(gateway: "Gateway", settings: Settings, *, essential: boo
                 gateway.repairer(),
                 owner=owner,
                 on_bound=_announcing(settings),
-                check_size=gateway.admission.check_size,
+                check_size=gateway.router.admission.check_size,
             )
         except GatewayError as error:
             if essential:
