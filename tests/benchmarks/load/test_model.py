@@ -22,6 +22,7 @@ from benchmarks.load.model import (
     waiting_at,
 )
 from benchmarks.load.pattern import MIX
+from benchmarks.load.report import model_text
 
 ROOT = Path(__file__).parents[3]
 EVERY = Costs(tuple(KindCost(kind, 0.001, 0.0005) for kind in MIX), GIB // 10, 50_000, 100_000)
@@ -85,6 +86,7 @@ def test_a_percentile_is_a_value_that_was_there() -> None:
 def test_the_page_can_be_computed_again_with_other_prices() -> None:
     costs = Costs.from_json(json.loads(COSTS.read_text("utf-8")))
     assert Costs.from_json(json.loads(json.dumps(costs.to_json()))) == costs
+    assert model_text(costs, Assumptions()) in (ROOT / "docs" / "scaling.md").read_text("utf-8")
     command = [sys.executable, "-m", "benchmarks.load.model", "--vcpu-hour", "1.25", "--hosts", "2000"]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=120).stdout
     assert "With 1.25 for a core-hour" in said
