@@ -68,6 +68,7 @@ class _Rooms:
     describer: "Describer | None"
     files: "HostFiles"
     temporary: "TemporaryFiles"
+    admission: "Admission"
 
     def shaper(self, settings: Settings) -> "Shaper":
         from gateway.content.shaping import Shaper
@@ -114,11 +115,6 @@ class Gateway:
     def media(self) -> "CountedMedia":
         """The workers that decode, draw and convert media."""
         return self._rooms.media
-
-    @property
-    def admission(self) -> "Admission":
-        """The admission of requests."""
-        return self.router.admission
 
     def preview(self) -> "Shaper":
         """Return a shaper that shows what results become, with a store that nothing else uses, and no describer."""
@@ -284,21 +280,20 @@ async def run_gateway(
         came_with=came_with,
     )
     telemetry, pins = Telemetry(content=settings.logging.content), _pins(settings)
-    admission = telemetry.metrics.admission = _admission(settings)
     telemetry.metrics.upstreams = upstreams
-    async with (
-        open_audit_trail(settings, reached_by) as audit,
-        _opened(settings, telemetry, call_tool, admission) as rooms,
-        admission.watching(),
-    ):
+    async with open_audit_trail(settings, reached_by) as audit, _opened(settings, telemetry, call_tool) as rooms:
         fetch, limits = _fetching(settings), settings.limits
         put_tool = PutTool(rooms.store, rooms.links, folders=settings.content.folders, fetch=fetch)
         own_tools = OwnToolsServer(rooms.store, rooms.media, put_tool)
         calibration = Calibration(rooms.media, _surroundings(lambda: gateway))
         links = rooms.links if over_http else None
         arguments = Arguments(rooms.store, limits, rooms.temporary, fetch=fetch, links=links)
-        answering = (telemetry, rooms.bridge, calibration, arguments, audit, pins, desk, rooms.long_calls, admission)
-        router = Router(upstreams, own_tools, rooms.shaper(settings), profiles, settings, profile, *answering)
+        answering = (telemetry, rooms.bridge, calibration, arguments, audit, pins, desk)
+        router = Router(
+            *(upstreams, own_tools, rooms.shaper(settings), profiles, settings, profile, *answering),
+            long_calls=rooms.long_calls,
+            admission=rooms.admission,
+        )
         gateway = Gateway(router, upstreams, settings, calibration, pins, logins, desk, rooms, audit)
         async with upstreams:
             try:
@@ -311,9 +306,8 @@ async def run_gateway(
 
 
 @asynccontextmanager
-async def _opened(
-    settings: Settings, telemetry: "Telemetry", call_tool: "CallTool", admission: "Admission"
-) -> AsyncGenerator[_Rooms]:
+async def _opened(settings: Settings, telemetry: "Telemetry", call_tool: "CallTool") -> AsyncGenerator[_Rooms]:
+    from gateway.admission.admission import Admission
     from gateway.content.arguments.files import temporary_files
     from gateway.content.describe import open_describer
     from gateway.content.links.links import Links
@@ -325,12 +319,13 @@ async def _opened(
     from gateway.upstream.bridging.bridge import open_bridge
 
     cache = cache_folder(os.environ)
+    admission = telemetry.metrics.admission = Admission(settings.overload, media_workers=settings.media.workers)
+    most_waiting, is_short = admission.capacity.media_queue, admission.pressure.is_short
     async with (
+        admission.watching(),
         open_store(settings.store) as store,
         temporary_files(cache / "arguments" if cache is not None else None) as temporary,
-        MediaWorkers(
-            settings.media, most_waiting=admission.capacity.media_queue, is_short=admission.pressure.is_short
-        ) as media,
+        MediaWorkers(settings.media, most_waiting=most_waiting, is_short=is_short) as media,
         open_bridge() as bridge,
         open_long_calls(settings.long_calls) as long_calls,
         open_describer(settings.describe, media, call_tool) as describer,
@@ -340,13 +335,7 @@ async def _opened(
         telemetry.metrics.media_waiting = lambda: media.waiting
         links = Links(settings.content.link_lifetime, settings.gateway.public_url)
         counted = CountedMedia(media, telemetry.metrics)
-        yield _Rooms(store, links, counted, bridge, long_calls, describer, files, temporary)
-
-
-def _admission(settings: Settings) -> "Admission":
-    from gateway.admission.admission import Admission
-
-    return Admission(settings.overload, media_workers=settings.media.workers)
+        yield _Rooms(store, links, counted, bridge, long_calls, describer, files, temporary, admission)
 
 
 def _awaited(

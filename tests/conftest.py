@@ -30,6 +30,7 @@ CHROMIUM = ("chromium", "chromium-browser", "google-chrome-stable", "google-chro
 SLOW = {
     "agents": "processes",
     "attack": "attack",
+    "benchmarks/load/test_load.py": "processes",
     "bridges": "bridges",
     "cli": "processes",
     "conformance": "conformance",

@@ -133,21 +133,22 @@ async def _port_open(port: int, process: asyncio.subprocess.Process | None = Non
 
 def memory(pid: int, field: str = "VmRSS") -> int:
     """Bytes of a gateway, with its workers and without the upstream that it started. `VmHWM` is the peak."""
-    return sum(_status(each, field) for each in _own(pid))
+    return sum(_status(each, field) for each in family(pid))
 
 
 @contextmanager
 def peak(pid: int) -> Generator[list[int]]:
     """Begin the peak again; afterwards, the list has it."""
     found: list[int] = []
-    for each in _own(pid):
+    for each in family(pid):
         with suppress(OSError):
             Path(f"/proc/{each}/clear_refs").write_text("5")
     yield found
     found.append(memory(pid, "VmHWM"))
 
 
-def _own(pid: int) -> Iterator[int]:
+def family(pid: int) -> Iterator[int]:
+    """Yield the ids of a gateway and of its workers, without the upstream that it started."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         children = Path(f"/proc/{pid}/task").glob("*/children")
@@ -159,7 +160,7 @@ def _own(pid: int) -> Iterator[int]:
         return
     yield pid
     for child in below:
-        yield from _own(child)
+        yield from family(child)
 
 
 def _status(pid: int, field: str) -> int:

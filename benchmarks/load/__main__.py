@@ -1,6 +1,6 @@
 """`make load`: measure what a gateway carries, print it, and write docs/scaling.md and docs/scaling.json.
 
-    make load                                      everything, in ten minutes; the page is written
+    make load                                      everything, in eight minutes; the page is written
     make load ARGS="--quick"                       the same in small, in two minutes; only printed
     make load ARGS="--quick --write"               the same, and the page is written, which says so
     make load ARGS="--url http://127.0.0.1:8484/mcp --tool docs__search --arguments '{}' --rate 50 --seconds 30"

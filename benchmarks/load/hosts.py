@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from benchmarks.calls.driver import Address, HttpClient, NotAnswered, Refused, result_of
 from benchmarks.calls.wire import ARGUMENTS
 from benchmarks.load.measured import Answers
-from benchmarks.load.pattern import LIST, Behaviour, Burst, era_of
+from benchmarks.load.pattern import LIST, Behaviour, era_of
 
 MOST_TRIES = 20
 """How often a host asks again when it was refused, each time after the seconds that it was told."""
@@ -143,6 +143,3 @@ async def close_hosts(hosts: Sequence[LoadHost]) -> None:
     """Let all of them leave."""
     for host in hosts:
         await host.close()
-
-
-__all__ = ["Burst", "LoadHost", "Target", "close_hosts", "open_hosts", "run_hosts"]

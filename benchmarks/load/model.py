@@ -19,6 +19,8 @@ from benchmarks.load.pattern import MIX
 COSTS: Final = Path(__file__).resolve().parents[2] / "docs" / "scaling.json"
 GIB: Final = 1024**3
 MILLION: Final = 1_000_000
+MOST_SESSIONS: Final = 10_000
+"""Sessions of one gateway; at the limit, the one that was unused for longest is ended."""
 
 
 @dataclass(frozen=True)
@@ -121,8 +123,9 @@ def fleet(costs: Costs, given: Assumptions) -> Fleet:
     own, media = cpu_of_mix(costs)
     rate = given.hosts * given.calls_a_burst / given.think
     cores, media_cores = rate * own, rate * media
-    replicas = max(2, math.ceil(cores / given.utilisation))
-    sessions = math.ceil(given.hosts * (1 - given.stateless) / replicas)
+    with_session = given.hosts * (1 - given.stateless)
+    replicas = max(2, math.ceil(cores / given.utilisation), math.ceil(with_session / MOST_SESSIONS))
+    sessions = math.ceil(with_session / replicas)
     reached = upstreams_reached(given, replicas)
     memory = costs.idle_bytes + sessions * costs.session_bytes + reached * costs.upstream_bytes
     whole_cores = replicas + math.ceil(media_cores / given.utilisation)

@@ -21,6 +21,7 @@ from benchmarks.load.run import Found
 BEGIN: Final = "<!-- load:begin (written by make load) -->\n"
 END: Final = "<!-- load:end -->\n"
 _UTILISATIONS: Final = (0.3, 0.5, 0.6, 0.7, 0.8, 0.9)
+_QUIET: Final = 0.1
 _NAMES: Final = {
     "text": "text of 1 KB",
     "structured": "structured result of 3 KB",
@@ -39,8 +40,10 @@ def filled(page: str, text: str) -> str:
 
 def run_text(found: Found, about: Sequence[str], given: Assumptions | None = None) -> str:
     """Return everything that a run says."""
+    others = f"Other programs used {found.others:.0%} of the cores meanwhile"
+    others += ": the times of calls are not to be relied on." if found.others > _QUIET else "."
     parts = [
-        "\n".join(f"- {line}" for line in about),
+        "\n".join(f"- {line}" for line in (*about, others)),
         "### What one core carries\n\n" + _core(found),
         "### Hosts as they arrive\n\n" + stages_table(found.stages),
         model_text(found.costs, given or Assumptions()),
@@ -87,8 +90,8 @@ def _core(found: Found) -> str:
         ["a session (revisions up to 2025-11-25)", _size(costs.session_bytes)],
         ["an upstream at a URL, connected, six tools", _size(costs.upstream_bytes)],
     ]
-    said = f"With all of them in flight at once on this machine: {found.throughput:,.0f} small calls per second."
-    return f"{table(heads, rows)}\n{said}\n\n{table(['memory', 'each'], weights)}"
+    said = f"With as many calls in flight as above, on this machine: {found.throughput:,.0f} small calls a second."
+    return f"{table(heads, rows).rstrip()}\n\n{said}\n\n{table(['memory', 'each'], weights)}"
 
 
 def _million(costs: Costs, given: Assumptions) -> str:

@@ -10,13 +10,13 @@ from typing import Final
 
 from benchmarks.calls.driver import Address
 from benchmarks.calls.gateways import Gateway, Place, Setting
-from benchmarks.calls.processes import Running, raw_upstream, running
+from benchmarks.calls.processes import Running, memory, raw_upstream, running
 from benchmarks.calls.wire import Era
 from benchmarks.load.hosts import LoadHost, Target, close_hosts, open_hosts, run_hosts
 from benchmarks.load.measured import Costs, KindCost, Stage
 from benchmarks.load.model import cpu_of_mix
 from benchmarks.load.pattern import LIST, MIX, Behaviour
-from benchmarks.load.watch import bytes_of, cpu_of, watching
+from benchmarks.load.watch import Machine, cpu_of, watching
 
 SETTING: Final = Setting("http", "http", Era.STATELESS)
 PROFILE: Final = "claude-code"
@@ -45,6 +45,8 @@ class Found:
     costs: Costs
     throughput: float
     stages: tuple[Stage, ...]
+    others: float = 0.0
+    """The part of the cores (0 to 1) that other programs used meanwhile."""
 
 
 HEAVY: Final[Mapping[str, float]] = {LIST: 0.25, "image_1m": 0.05, "photo": 0.01}
@@ -66,13 +68,15 @@ def a_gateway(upstreams: int = 1) -> Gateway:
 
 async def run(options: Options, folder: Path) -> Found:
     """Measure everything of a gateway on this machine, beside the raw upstream."""
+    before = Machine.now()
     async with raw_upstream(folder) as upstream:
         upstream_bytes = await _upstream_bytes(options, upstream, folder)
         async with running(a_gateway(), SETTING, upstream, folder) as gateway:
             costs, throughput = await _costs(options, gateway, upstream_bytes)
             _say(f"costs: {costs}")
             stages = [await stage(options, gateway, costs, level) for level in options.levels]
-    return Found(costs, throughput, tuple(stages))
+        others = Machine.now().others_since(before)
+    return Found(costs, throughput, tuple(stages), others)
 
 
 async def run_urls(options: Options, targets: list[Target], mix: Mapping[str, float], rate: float) -> Stage:
@@ -112,10 +116,10 @@ async def _costs(options: Options, gateway: Running, upstream_bytes: float) -> t
     for host in few:
         await host.once("text")
     await asyncio.sleep(0.5)
-    idle = bytes_of(gateway.pid)
+    idle = memory(gateway.pid)
     many = await open_hosts(options.hosts * 2, [target], Behaviour(1.0), options.at_once, few[0].client.names)
     await asyncio.sleep(0.5)
-    session = max(0.0, (bytes_of(gateway.pid) - idle) / options.hosts)  # half of them have no session
+    session = max(0.0, (memory(gateway.pid) - idle) / options.hosts)  # half of them have no session
     await close_hosts(many)
     kinds: list[KindCost] = []
     for kind in options.kinds:
@@ -166,7 +170,7 @@ async def _upstream_bytes(options: Options, upstream: int, folder: Path) -> floa
         async with running(a_gateway(count), SETTING, upstream, folder) as gateway:
             assert gateway.pid is not None
             await _settled(gateway.pid)
-            sizes.append(bytes_of(gateway.pid))
+            sizes.append(memory(gateway.pid))
     return (sizes[1] - sizes[0]) / options.upstreams
 
 

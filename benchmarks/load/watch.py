@@ -1,15 +1,19 @@
 """The use of a gateway's process and of its media workers, and its own numbers, while something runs."""
 
 import asyncio
+import os
 import re
-from collections.abc import AsyncGenerator
+import time
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 import psutil
 
 from benchmarks.calls.driver import Address
+from benchmarks.calls.processes import cores, family, memory
 from benchmarks.load.measured import Use
 
 _PERIOD = 0.2
@@ -28,21 +32,47 @@ def cpu_of(pid: int) -> Cpu:
     process = psutil.Process(pid)
     times = process.cpu_times()
     media = times.children_user + times.children_system
-    for child in process.children(recursive=True):
-        with suppress(psutil.Error):
-            used = child.cpu_times()
-            media += used.user + used.system
+    for child in family(pid):
+        if child != pid:
+            with suppress(psutil.Error):
+                used = psutil.Process(child).cpu_times()
+                media += used.user + used.system
     return Cpu(times.user + times.system, media)
 
 
-def bytes_of(pid: int) -> int:
-    """Return the bytes of a gateway and its workers."""
-    process = psutil.Process(pid)
-    total = process.memory_info().rss
-    for child in process.children(recursive=True):
-        with suppress(psutil.Error):
-            total += child.memory_info().rss
-    return total
+class Machine(NamedTuple):
+    """CPU seconds of this machine so far: of everything, and of this run with all that it has started; and the time."""
+
+    busy: float
+    ours: float
+    at: float
+
+    @classmethod
+    def now(cls) -> "Machine":
+        """Look at the machine."""
+        every, own = psutil.cpu_times(), os.times()
+        ours = own.user + own.system + own.children_user + own.children_system
+        for child in _descendants(os.getpid()):
+            with suppress(psutil.Error):
+                used = psutil.Process(child).cpu_times()
+                ours += used.user + used.system + used.children_user + used.children_system
+        return cls(sum(every) - every.idle - getattr(every, "iowait", 0.0), ours, time.monotonic())
+
+    def others_since(self, before: "Machine") -> float:
+        """Return the part of the cores (0 to 1) that other programs have used since `before`."""
+        others = (self.busy - before.busy) - (self.ours - before.ours)
+        return max(0.0, min(1.0, others / ((self.at - before.at) * cores())))
+
+
+def _descendants(pid: int) -> Iterator[int]:
+    try:
+        paths = Path(f"/proc/{pid}/task").glob("*/children")
+        below = [int(child) for path in paths for child in path.read_text().split()]
+    except OSError:
+        return
+    for child in below:
+        yield child
+        yield from _descendants(child)
 
 
 async def metrics(at: Address) -> dict[str, float]:
@@ -77,7 +107,7 @@ async def watching(pid: int, at: Address) -> AsyncGenerator[list[Use]]:
 
     async def look() -> None:
         while True:
-            seen.peak = max(seen.peak, bytes_of(pid))
+            seen.peak = max(seen.peak, memory(pid))
             for name, value in (await metrics(at)).items():
                 seen.most[name] = max(value, seen.most.get(name, 0.0))
             await asyncio.sleep(_PERIOD)

@@ -49,6 +49,7 @@ class Admission:
         self._media_workers = media_workers
         self.pressure = pressure or Pressure(settings.memory)
         self.pressure.on_delay = self._delayed
+        self.pressure.is_busy = lambda: self.running > 0
         self.capacity: Capacity = capacity(settings, media_workers)
         self._queue = FairQueue(self.capacity.calls, self.capacity.spare, self.capacity.queue)
         self.refused: dict[Reason, int] = dict.fromkeys(REASONS, 0)
@@ -117,8 +118,10 @@ class Admission:
         Raises:
             Overloaded: memory is short, and it is too large for that.
         """
-        level = self.pressure.level
-        if level is MemoryLevel.PLENTY or (size is not None and size < BIG_BYTES):
+        if size is not None and size < BIG_BYTES:
+            return
+        self.pressure.look()  # what was last seen may be some seconds old
+        if self.pressure.level is MemoryLevel.PLENTY:
             return
         what = "content of unknown size" if size is None else size_words(size)
         raise self._refusal("large", f"the gateway is short of memory, and takes no {what} for now")

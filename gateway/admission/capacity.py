@@ -4,7 +4,7 @@ import os
 from typing import NamedTuple
 
 from gateway.config.overload_settings import OverloadSettings
-from gateway.system.memory_limit import ControlGroup
+from gateway.system.memory_limit import ControlGroup, machine_memory
 
 _MEMORY_OF_A_CALL = 2 * 1024 * 1024
 """Bytes to count on for a request in progress: most need a few thousand, one with media some tens of millions."""
@@ -44,13 +44,7 @@ def capacity(
 def _memory(settings: OverloadSettings) -> int:
     group = ControlGroup.found()
     limits = [limit for limit in (settings.memory, None if group is None else group.limit) if limit is not None]
-    return min(limits) if limits else _memory_of_machine()
-
-
-def _memory_of_machine() -> int:
-    import psutil  # only where nothing else limits the memory
-
-    return psutil.virtual_memory().total
+    return min(limits) if limits else machine_memory()
 
 
 def _cores() -> int:

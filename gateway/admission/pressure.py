@@ -1,4 +1,4 @@
-"""How short memory and the event loop's time are, measured a few times a second."""
+"""How short memory and the event loop's time are, measured a few times a second while requests run."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -10,7 +10,10 @@ from gateway.core.wording import size_words
 from gateway.system.memory_limit import ControlGroup, MemoryUse, memory_uses
 
 PERIOD = 0.25
-"""Seconds between two looks at the event loop; memory is looked at every fourth time."""
+"""Seconds between two looks at the event loop while requests run; memory is looked at every fourth time."""
+
+IDLE_PERIOD = 5.0
+"""Seconds between two looks while no request runs, so that an idle gateway hardly wakes up."""
 
 BIG_BYTES = 1024 * 1024
 """Size from which the body of a request is big work."""
@@ -53,6 +56,8 @@ class Pressure:
         self.delay = 0.0
         self.on_delay: Callable[[float], None] = lambda _: None
         """Called with the delay of the event loop, every time that it has been measured."""
+        self.is_busy: Callable[[], bool] = lambda: False
+        """Returns whether requests run, so that it is worth looking more often."""
 
     def is_short(self) -> bool:
         """Whether memory is so short that big work has to wait."""
@@ -62,10 +67,11 @@ class Pressure:
         """Measure until cancelled."""
         looks = 0
         while True:
-            if looks % _LOOKS_PER_MEMORY == 0:
+            is_busy = self.is_busy()
+            if not is_busy or looks % _LOOKS_PER_MEMORY == 0:
                 self.look()
             looks += 1
-            due = anyio.current_time() + PERIOD
+            due = anyio.current_time() + (PERIOD if is_busy else IDLE_PERIOD)
             await anyio.sleep_until(due)
             self.delay = max(0.0, anyio.current_time() - due)
             self.on_delay(self.delay)

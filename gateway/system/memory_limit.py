@@ -1,5 +1,6 @@
 """Memory that a process may use and does use: by the control group that it runs in, or by itself (Linux)."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -60,6 +61,15 @@ class ControlGroup:
                 if limit is not None and 0 < limit < _HUGE:
                     return cls(folder, limit, *names[1:])
         return None
+
+
+def machine_memory() -> int:
+    """Return the bytes of memory of this machine."""
+    if hasattr(os, "sysconf"):
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    import psutil  # only on Windows, because it takes a while
+
+    return psutil.virtual_memory().total
 
 
 def memory_uses(group: ControlGroup | None, limit: int | None) -> list[MemoryUse]:

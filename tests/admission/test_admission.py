@@ -160,7 +160,7 @@ async def test_a_late_event_loop_works_on_fewer_requests_at_once_and_then_on_mor
 async def test_the_delay_of_the_event_loop_is_measured() -> None:
     pressure = Pressure(read=list)
     seen = list[float]()
-    pressure.on_delay = seen.append
+    pressure.on_delay, pressure.is_busy = seen.append, lambda: True
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(pressure.watch)
         await anyio.sleep(0.05)

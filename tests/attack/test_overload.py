@@ -1,18 +1,23 @@
 """Four times as many hosts as the gateway takes at once: who gets in is served as ever, the others are told so."""
 
 import json
+import os
 import statistics
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gateway.serving.access.tokens import hash_of
-from tests.attack.conftest import Attacked, Client, Start
+from tests.attack.conftest import ROOT, Attacked, Client, Start
 
 AT_ONCE = 8
 SECONDS = 0.2
@@ -194,6 +199,62 @@ def test_an_upstream_that_is_asked_too_much_by_many(attacked: Start, modern: boo
     # A stream has begun in the older era, so its answer is an error; in the newer one, it still has a status.
     assert all(answer.startswith("503 1 " if modern else "200 None ") for answer in refused)
     assert all('"retryAfter":1' in answer and "2 calls wait for it already" in answer for answer in refused)
+
+
+def test_without_memory_nothing_new_is_begun_and_the_load_balancer_is_told(attacked: Start) -> None:
+    gateway = attacked(config='[overload]\nmemory = "40MB"')  # less than a gateway takes when it has just begun
+    with closing(gateway.client(modern=True)) as host:
+        message = {"jsonrpc": "2.0", "id": 7, "method": "tools/call"}
+        status, text = host.send(message | {"params": host._params({"name": "bystander__ping", "arguments": {}})})
+        assert (status, host.retry_after) == (503, "1")
+        assert json.loads(text)["error"]["message"] == "the gateway is short of memory (try again in 1 s)"
+        host._connection.request("GET", "/readyz")
+        response = host._connection.getresponse()
+        assert response.status == 503
+        told = json.loads(response.read())
+        assert (told["ready"], told["reason"]) == (False, "memory")
+        host._connection.request("GET", "/healthz")
+        assert host._connection.getresponse().read() == b"ok\n"
+    said = "".join(gateway.said)
+    assert "memory is nearly used up" in said
+    assert "of 40 MB are in use; new requests are refused" in said
+
+
+def test_a_host_on_stdio_hears_of_each_call_that_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "sleeper.py").write_text(SLEEPER, "utf-8")
+    upstream = f'[upstreams.sleeper]\ncommand = {json.dumps(sys.executable)}\nargs = ["sleeper.py"]\n'
+    (tmp_path / "mcp-gateway.toml").write_text(f"[overload]\ncalls_at_once = 2\nqueue = 1\n{upstream}", "utf-8")
+    info = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "many", "version": "1"}}
+    asked = [{"id": 0, "method": "initialize", "params": info}, {"method": "notifications/initialized"}]
+    asked.append({"id": 1, "method": "tools/list"})
+    call = {"method": "tools/call", "params": {"name": "sleeper__sleep", "arguments": {}}}
+    command = [sys.executable, "-m", "gateway", "serve", "--config", "mcp-gateway.toml"]
+    environ = {**os.environ, "MCP_GATEWAY_CACHE": "", "PYTHONPATH": str(ROOT)}
+    options: dict[str, Any] = {"cwd": tmp_path, "env": environ, "text": True, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options) as host:
+        assert host.stdin is not None
+        assert host.stdout is not None
+
+        def answers(messages: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
+            host.stdin.writelines(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages)
+            host.stdin.flush()
+            found: dict[int, dict[str, Any]] = {}
+            while len(found) < sum("id" in message for message in messages):
+                message = json.loads(host.stdout.readline())
+                if "id" in message:
+                    found[message["id"]] = message
+            return found
+
+        answers(asked)
+        said = list(answers([{"id": 10 + number, **call} for number in range(8)]).values())
+        host.stdin.close()
+        host.wait(30)
+    served = [message for message in said if "slept" in json.dumps(message)]
+    refused = [message["error"] for message in said if "error" in message]
+    assert len(served) + len(refused) == 8
+    # Two places and one in the queue; the spare place is for callers of whom nothing runs.
+    assert len(served) == 3
+    assert all(error["code"] == -32011 and error["data"]["retryAfter"] >= 1 for error in refused)
 
 
 SLOW_PICTURES = """

@@ -24,6 +24,8 @@ def test_a_gateway_on_stdio_tells_of_its_host_and_of_each_upstream(start, pictur
     assert (gateway["pid"], gateway["transports"], gateway["config"]) == (process.process.pid, ["stdio"], str(config))
     assert gateway["memory_bytes"] > 10_000_000
     assert gateway["store"] == {"url": "memory://", "bytes": 0, "pieces": 0, "max_bytes": 256 * 1024 * 1024}
+    requests = gateway["requests"]
+    assert (requests["running"], requests["waiting"], set(requests["refused"].values())) == (0, 0, {0})
     (host,) = gateway["hosts"]
     assert (host["name"], host["revision"], host["profile"]) == ("claude-code", "2025-06-18", "claude-code")
     assert (host["principal"], host["because"]) == ("local", "the client calls itself 'claude-code'")
@@ -40,6 +42,7 @@ def test_a_gateway_on_stdio_tells_of_its_host_and_of_each_upstream(start, pictur
         "mcp-gateway 0.",
         "stdio",
         "store: memory://, ",
+        "run, 0 wait",
         "host claude-code 1: 2025-06-18, profile claude-code",
         "was not found",
     ):

@@ -109,7 +109,11 @@ async def proxy_beside(gateway: "Gateway", settings: Settings, *, essential: boo
     async def run() -> None:
         try:
             await serve_model_proxy(
-                settings.model_proxy, gateway.repairer(), owner=owner, on_bound=_announcing(settings)
+                settings.model_proxy,
+                gateway.repairer(),
+                owner=owner,
+                on_bound=_announcing(settings),
+                check_size=gateway.router.admission.check_size,
             )
         except GatewayError as error:
             if essential:

@@ -72,6 +72,8 @@ def _show(report: Mapping[str, Any]) -> None:
     store = report["store"]
     held = f"{size_words(store['bytes'])} of {size_words(store['max_bytes'])} in {counted(store['pieces'], 'piece')}"
     say(f"  store: {plain(store['url'], 200)}, {held}")
+    if requests := report.get("requests"):  # missing in the status of an older gateway
+        say(f"  requests: {_requests(requests)}")
     if audit := report.get("audit"):  # missing in the status of an older gateway
         problem = f", which cannot be written: {audit['problem']}" if audit["problem"] else ""
         say(f"  audit: {audit['path']}{problem}")
@@ -84,6 +86,13 @@ def _show(report: Mapping[str, Any]) -> None:
         say_table(headings, [_row(upstream) for upstream in report["upstreams"]])
     for upstream in report["upstreams"]:  # below the table, because a cause is wider than a column
         _show_upstream(upstream)
+
+
+def _requests(requests: Mapping[str, Any]) -> str:
+    """Say how many run and wait; and why some were refused, if some were."""
+    said = f"{requests['running']} of {requests['places']:,} run, {requests['waiting']} wait"
+    refused = ", ".join(f"{count:,} {reason}" for reason, count in requests["refused"].items() if count)
+    return f"{said}; refused: {plain(refused, 200)}" if refused else said
 
 
 def _show_hosts(hosts: Sequence[Mapping[str, Any]], attached: Sequence[Mapping[str, Any]]) -> None:

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, TypeAlias
 from gateway.content.media import frames
 from gateway.errors import MediaError
 
-_NICENESS = 5
+_NICENESS = 2
 """How far workers stand back for the gateway, whose other calls need little time, but at once."""
 
 Operations: TypeAlias = "Mapping[str, Callable[[frames.WorkerJob, int], tuple[dict[str, Any], bytes]]]"

@@ -21,6 +21,7 @@ from gateway.system.process_usage import memory_of_trees, own_memory
 if TYPE_CHECKING:
     from anyio.abc import SocketStream
 
+    from gateway.admission.admission import Admission
     from gateway.content.links.links import Links
     from gateway.routing import Router
     from gateway.serving.console.on_request import ConsoleOnRequest
@@ -108,6 +109,7 @@ async def report(running: Running, serving: Serving, reloader: Reloader) -> dict
             "problem": reloader.problem,
             "restart_needed": list(reloader.restart_needed),
         },
+        "requests": _requests(running.router.admission),
         "store": _store(running),
         "audit": None if (trail := running.audit) is None else {"path": str(trail.path), "problem": trail.problem},
         "hosts": [_host(host, running.router, serving.shared) for host in serving.connected_hosts()],
@@ -115,6 +117,15 @@ async def report(running: Running, serving: Serving, reloader: Reloader) -> dict
         "replicas": serving.replicas(),
         "approvals": sum(each.verdict is None for each in running.router.approvals.listed()),
         "upstreams": [_upstream(upstream, memory, running.pins) for upstream in upstreams],
+    }
+
+
+def _requests(admission: "Admission") -> dict[str, Any]:
+    return {
+        "running": admission.running,
+        "waiting": admission.waiting,
+        "places": admission.places,
+        "refused": dict(admission.refused),
     }
 
 

@@ -21,6 +21,7 @@ from gateway.core.model.json_values import as_object
 from gateway.core.model.revisions import MODERN_REVISIONS
 from gateway.core.model.wire import OVERLOADED
 from gateway.errors import Overloaded
+from gateway.serving.http.body_length import declared_length
 from gateway.serving.mcp.bodies import read_body, replayed
 from gateway.serving.mcp.failures import RETRY_AFTER
 from gateway.serving.mcp.service import SERVED
@@ -50,7 +51,7 @@ class LargeBodyMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] == "POST":
             try:
-                self._admission.check_size(_length(Headers(scope=scope)))
+                self._admission.check_size(declared_length(Headers(scope=scope)))
             except Overloaded as refused:
                 response = refusal_response(refused)
                 response.headers["Connection"] = "close"  # the body is not read
@@ -124,11 +125,3 @@ def _id_in(body: bytes) -> str | int | None:
     except ValueError:
         return None
     return request_id if isinstance(request_id, str | int) else None
-
-
-def _length(headers: Headers) -> int | None:
-    """Return the length of the body; None if it is not known."""
-    length = headers.get("content-length")
-    if length is None and "transfer-encoding" not in headers:
-        return 0
-    return int(length) if length is not None and length.isascii() and length.isdecimal() else None

@@ -24,8 +24,9 @@ from gateway.core.model.notes import Note
 from gateway.core.profiles.model_profile import ImagePlace, ModelProfile
 from gateway.core.profiles.model_profiles import choose_model_profile, leaves_choice, with_tool_images
 from gateway.core.wording import plain
-from gateway.errors import ConfigError
+from gateway.errors import ConfigError, Overloaded
 from gateway.serving.http import KNOWN, STANDING, Allowed, RefusedHosts, WrongTokens
+from gateway.serving.http.body_length import declared_length
 from gateway.serving.model_proxy import problems
 from gateway.serving.model_proxy.answers import UpstreamAnswer
 from gateway.serving.model_proxy.client import BodyTooLarge, ClientSide
@@ -60,10 +61,17 @@ _KEEPALIVE_SECONDS = 4.0
 """Idle connections are not reused after this time: less than the 5 seconds after which common servers close them."""
 
 Explain = Callable[[RepairedRequest], None]
+CheckSize = Callable[[int | None], None]
+"""Raises Overloaded if a body of so many bytes (None: unknown) cannot be taken in for now."""
 
 
 def proxy_app(
-    settings: ModelProxySettings, repairer: Repairer, *, owner: str = "local", explain: Explain | None = None
+    settings: ModelProxySettings,
+    repairer: Repairer,
+    *,
+    owner: str = "local",
+    explain: Explain | None = None,
+    check_size: CheckSize | None = None,
 ) -> Starlette:
     """Return the application in front of `settings.to`. Its lifespan must be run, because it holds the client.
 
@@ -72,13 +80,15 @@ def proxy_app(
         repairer: repairs requests.
         owner: owner of the content whose handles may be opened.
         explain: called with every request that was repaired.
+        check_size: called with the size of every body before it is read.
 
     Raises:
         ConfigError: `to` is missing, or the profile's dialect is not supported by the proxy.
         ProfileError: there is no such model profile.
     """
     files = ProviderFiles.from_environment(upload_above=settings.upload_above) if settings.upload_above else None
-    proxy = _Proxy(settings, repairer if files is None else replace(repairer, files=files), owner, explain)
+    repairing = repairer if files is None else replace(repairer, files=files)
+    proxy = _Proxy(settings, repairing, owner, explain, check_size)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
@@ -93,9 +103,10 @@ def proxy_app(
 class _Refused(Exception):
     """Raised for a request that the proxy answers itself."""
 
-    def __init__(self, problem: ProxyProblem, message: str) -> None:
+    def __init__(self, problem: ProxyProblem, message: str, retry_after: int | None = None) -> None:
         super().__init__(message)
         self.problem = problem
+        self.retry_after = retry_after
         self.message = message
 
 
@@ -120,7 +131,14 @@ class _Repaired(_Sent):
 class _Proxy:
     """The proxy's only endpoint."""
 
-    def __init__(self, settings: ModelProxySettings, repairer: Repairer, owner: str, explain: Explain | None) -> None:
+    def __init__(
+        self,
+        settings: ModelProxySettings,
+        repairer: Repairer,
+        owner: str,
+        explain: Explain | None,
+        check_size: CheckSize | None,
+    ) -> None:
         if settings.to is None:
             raise ConfigError("no model API is given", where="model_proxy.to")
         self._to = settings.to.rstrip("/")
@@ -129,6 +147,7 @@ class _Proxy:
         self._repairer = repairer
         self._owner = owner
         self._explain = explain
+        self._check_size = check_size
         self._allowed = Allowed(settings.bind, settings.allowed_hosts, settings.allowed_origins)
         self._wrong_tokens = WrongTokens("the model proxy")
         remedy = "list it in [model_proxy] allowed_hosts if it is the proxy's"
@@ -152,6 +171,7 @@ class _Proxy:
         side = ClientSide(receive, self._settings.max_request_bytes)
         try:
             await self._check(Headers(scope=scope), scope)
+            self._check_room(Headers(scope=scope))
             if scope["method"] == "POST" and route is not None and not is_spoken(route.dialect, self._to):
                 raise _Refused(problems.WRONG_DIALECT, self._no_such_dialect(route.dialect))
             await self._pass_on(scope, side, send, route if scope["method"] == "POST" else None)
@@ -159,7 +179,8 @@ class _Proxy:
             if refused.problem is not problems.NO_TOKEN:  # these may be very frequent
                 logger.info("refused with %d: %s", refused.problem.status, refused.message)
             await side.rest()
-            answer = problem_response(refused.problem, refused.message, route.dialect if route else None)
+            dialect = route.dialect if route else None
+            answer = problem_response(refused.problem, refused.message, dialect, refused.retry_after)
             await answer(scope, receive, send)
 
     async def _check(self, headers: Headers, scope: Scope) -> None:
@@ -181,6 +202,15 @@ class _Proxy:
                 await self._wrong_tokens.refused(scope)
             raise _Refused(problems.NO_TOKEN, "the header X-MCP-Gateway-Token is missing or wrong")
         scope[STANDING] = KNOWN
+
+    def _check_room(self, headers: Headers) -> None:
+        """Refuse a body that is too large for the memory that is left."""
+        if self._check_size is None:
+            return
+        try:
+            self._check_size(declared_length(headers))
+        except Overloaded as full:
+            raise _Refused(problems.OVERLOADED, full.message, full.retry_after) from None
 
     def _no_such_dialect(self, dialect: str) -> str:
         return (

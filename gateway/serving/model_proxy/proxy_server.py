@@ -7,7 +7,7 @@ from gateway.config.schema import ModelProxySettings
 from gateway.content.shaping.repair_request import Repairer
 from gateway.errors import ConfigError
 from gateway.serving.http import Listening, serve
-from gateway.serving.model_proxy.app import Explain, proxy_app
+from gateway.serving.model_proxy.app import CheckSize, Explain, proxy_app
 from gateway.system.loopback import is_loopback
 
 
@@ -18,6 +18,7 @@ async def serve_model_proxy(
     owner: str = "local",
     explain: Explain | None = None,
     on_bound: Callable[[int], None] | None = None,
+    check_size: CheckSize | None = None,
 ) -> None:
     """Listen and serve until cancelled. `on_bound` is called with the port.
 
@@ -26,7 +27,7 @@ async def serve_model_proxy(
         ProfileError: there is no such model profile.
     """
     check_proxy_bind(settings)
-    app = proxy_app(settings, repairer, owner=owner, explain=explain)
+    app = proxy_app(settings, repairer, owner=owner, explain=explain, check_size=check_size)
     listening = Listening(settings.bind, settings.port, "model_proxy.port")
     await serve(app, listening, on_bound=on_bound, dated=False)
 

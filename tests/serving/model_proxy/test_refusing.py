@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from gateway.config.schema import ModelProxySettings
-from gateway.errors import ConfigError, ProfileError
+from gateway.errors import ConfigError, Overloaded, ProfileError
 from gateway.serving.model_proxy import base_urls, check_proxy_bind, proxy_app
 from gateway.serving.model_proxy.explain_repair import explanation
 from gateway.serving.model_proxy.routes import climbs, path_behind, route_of, target_of
@@ -124,6 +124,22 @@ async def test_a_dialect_that_the_model_api_does_not_speak_is_a_clear_404(to, di
     words = message_of(dialect, answer)
     assert "have to speak the same dialect" in words
     assert "POST /v1" in words
+
+
+@pytest.mark.parametrize("dialect", PATHS)
+async def test_a_large_request_is_refused_in_the_apis_form_while_memory_is_short(dialect):
+    seen = []
+
+    def check_size(size):
+        seen.append(size)
+        if size is None or size > 1_000:
+            raise Overloaded("the gateway is short of memory", retry_after=3)
+
+    app = proxy_app(ModelProxySettings(to="https://api.example.com"), NOBODY, check_size=check_size)
+    answer = await through(app, "POST", PATHS[dialect], json={"x": "y" * 2_000})
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "3")
+    assert "short of memory" in message_of(dialect, answer)
+    assert seen[0] > 2_000
 
 
 @pytest.mark.parametrize("dialect", PATHS)
