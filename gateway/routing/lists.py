@@ -45,7 +45,7 @@ class MergedLists:
         upstreams = (visible if method == "tools/list" else sharing)(self._upstreams, caller)
         match method:
             case "tools/list":
-                tools = self._search.listed(catalogue, context.listed)
+                tools = await self._search.listed(catalogue, context.listed)
                 return {"tools": tools, **hints_of(upstreams, "tools", caller)}
             case "prompts/list":
                 prompts = list(self._prompts.catalogue(context).prompts)

@@ -17,6 +17,12 @@ from gateway.errors import GatewayError
 MOST_WORDS = 64
 """Words of a query that count: the first ones."""
 
+_FILLERS = frozenset(
+    "a an and any are as at be by can did do does for from get has have here how i if in into is it me my of on or our "  # noqa: SIM905 - forty lines otherwise
+    "please some that the their them there these this to was we what when where which who why will with you".split()
+)
+"""Words of questions that say nothing about a tool; they count only in a query that has no other."""
+
 _TABLE = "CREATE VIRTUAL TABLE tools USING fts5(name, upstream, description, parameters, tokenize='porter unicode61')"
 _WEIGHTS = "8.0, 3.0, 4.0, 1.0"
 _LONGEST = 4_000
@@ -46,7 +52,8 @@ class ToolIndex:
 
     def best(self, query: str, most: int) -> tuple[list[str], int]:
         """Return the names of the tools that have words of the query, best first, and how many have any."""
-        words = list(dict.fromkeys(words_in(query)))[:MOST_WORDS]
+        given = list(dict.fromkeys(words_in(query)))
+        words = ([word for word in given if word not in _FILLERS] or given)[:MOST_WORDS]
         if not words:
             return [], 0
         # Each word in quotes: nothing in a query is an operator.

@@ -31,6 +31,8 @@ _FOUND = 8
 _KEPT = 16
 """Catalogues whose costs and indexes are kept, most recently used."""
 _UPSTREAMS_NAMED = 60
+_MANY = 100
+"""Tools above which a list is counted in a thread, so that other hosts do not wait."""
 
 _ANNOTATIONS = {"openWorldHint": True, "idempotentHint": False}
 
@@ -106,10 +108,12 @@ class ToolSearch:
         """Whether hosts of this profile may have to search their tools."""
         return self._mode(profile) != "never"
 
-    def listed(self, catalogue: Catalogue, profile: Profile) -> list[dict[str, Any]]:
+    async def listed(self, catalogue: Catalogue, profile: Profile) -> list[dict[str, Any]]:
         """Return the tools of a host's list: all, or those that stay listed with the two that lead to the others."""
         if not self.may_search(profile):
             return list(catalogue.tools)
+        if len(catalogue.tools) > _MANY:
+            await to_thread.run_sync(self._costs.of, catalogue)
         if not self._searches(catalogue, profile):
             return [tool for tool in catalogue.tools if tool["name"] not in _NAMES]
         return [tool for tool in catalogue.tools if self._stays(catalogue, tool)]

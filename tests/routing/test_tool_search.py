@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.tool_search import __main__ as tool_search
 from gateway.config.policy_settings import PolicySettings, RuleSettings
 from gateway.config.schema import UpstreamSettings
 from gateway.config.tool_search_settings import ToolSearchSettings
@@ -242,3 +243,10 @@ async def test_an_upstreams_own_tool_of_that_name_is_its_own_where_there_is_no_s
     gateway = router(other, prefix="never")
     await gateway.respond("tools/call", {"name": "gateway_call_tool", "arguments": {"name": "x"}}, HOST)
     assert other.asked[0][1] == {"name": "gateway_call_tool", "arguments": {"name": "x"}}
+
+
+async def test_the_public_set_is_searched_as_the_page_says():
+    rows = await tool_search.figures()
+    assert min(row.five for row in rows) >= tool_search.LEAST
+    page = tool_search.PAGE.read_text("utf-8")
+    assert "\n".join(tool_search.table(rows)) in page, "python -m benchmarks.tool_search --write"

@@ -3,7 +3,7 @@
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -34,11 +34,13 @@ from gateway.cli.terminal import say, say_json, say_table
 from gateway.cli.token_report import list_lines
 from gateway.cli.toolset_option import ToolsetName
 from gateway.config.schema import Settings
+from gateway.config.tool_search_settings import ToolSearchSettings
 from gateway.core.apps import for_the_model, pages
 from gateway.core.model.caller import Caller
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.tokens import list_tokens
-from gateway.core.tools.catalogue import OWN
+from gateway.core.tools.catalogue import OWN, Catalogue
+from gateway.core.tools.signatures import signature
 from gateway.core.wording import plain
 from gateway.runtime import run_gateway
 
@@ -58,6 +60,10 @@ def tools(
     tokens: Annotated[
         bool, typer.Option("--tokens", help="Also show what the tools of each upstream cost a model in the list.")
     ] = False,
+    search: Annotated[
+        str | None,
+        typer.Option("--search", metavar="WORDS", help="Only what a host's model finds with these words, best first."),
+    ] = None,
     token: TokenName = None,
     principal: PrincipalName = None,
     toolset: ToolsetName = None,
@@ -85,11 +91,18 @@ def tools(
     tell_what_is_without_pages({chosen: rules}, app)
     given = GivenOptions(config, upstream or (), the_profiles(profile), revision, app, toolset)
     wait = Wait(visible=not as_json, ctrl_c="list what is there")
-    ended = run_until_signal(lambda: _listed(settings, servers or (), caller, wait, given), interrupt=wait.interrupt)
+    ended = run_until_signal(
+        lambda: _listed(settings, servers or (), caller, wait, given, search), interrupt=wait.interrupt
+    )
     if isinstance(ended, int):
         return ended
     if as_json:
         _say_as_json(ended, chosen, why=why)
+    elif search is not None:
+        for each in ended.tools:
+            say(signature(each))
+        if not ended.tools:
+            say("no tool has any of these words")
     else:
         _say_table(ended, with_pages=shows_pages(rules, app))
         for line in (*(list_lines(ended.tokens) if tokens else ()), *(_why_lines(ended) if why else ())):
@@ -127,7 +140,12 @@ class _Listed:
 
 
 async def _listed(
-    settings: Settings, servers: Sequence[str], caller: Caller, wait: Wait, given: GivenOptions
+    settings: Settings,
+    servers: Sequence[str],
+    caller: Caller,
+    wait: Wait,
+    given: GivenOptions,
+    search: str | None,
 ) -> _Listed:
     """List the tools of these servers, or of all. The others are not started, but remembered tools of theirs count for
     the names: two servers may have a tool of the same name.
@@ -144,6 +162,8 @@ async def _listed(
         catalogue = gateway.router.catalogue(caller)
         routes = {name: route for name, route in catalogue.routes.items() if not servers or route.upstream in servers}
         offered = [tool for tool in listed["tools"] if tool["name"] in routes] if servers else listed["tools"]
+        if search is not None:
+            offered = _found(search, catalogue, routes)
         remembered = frozenset(name for name, route in routes.items() if route.upstream in missing)
         withheld = {
             name: each.why for name, each in catalogue.withheld.items() if not servers or each.upstream in servers
@@ -152,6 +172,15 @@ async def _listed(
         asks = {name: rule for name, rule in gateway.router.asking(caller).items() if name in routes}
         costs = _costs(offered, {name: route.upstream for name, route in routes.items()})
         return _Listed(offered, remembered, missing, withheld, asks, own, costs)
+
+
+def _found(words: str, catalogue: Catalogue, names: Collection[str]) -> list[dict[str, Any]]:
+    """Return the tools that a search for these words finds, best first, among those of these names."""
+    from gateway.routing.tool_search import MOST_FOUND, ToolSearch
+
+    found, _ = ToolSearch(ToolSearchSettings()).best(catalogue, words, MOST_FOUND)
+    tools = {tool["name"]: tool for tool in catalogue.tools}
+    return [tools[name] for name in found if name in names]
 
 
 def _say_as_json(ended: _Listed, profile: str, *, why: bool) -> None:
