@@ -226,7 +226,7 @@ def _is_sound(key: str, value: Any) -> bool:
             return is_list(value) and bool(value)
         case "type":
             kinds = value if is_list(value) else [value]
-            return bool(kinds) and all(kind in _TYPES for kind in kinds)
+            return bool(kinds) and all(isinstance(kind, str) and kind in _TYPES for kind in kinds)
         case "title" | "description" | "format" | "pattern" | "contentEncoding" | "contentMediaType":
             return isinstance(value, str)
         case "minimum" | "maximum" | "multipleOf":
