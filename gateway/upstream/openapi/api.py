@@ -9,7 +9,8 @@ from weakref import WeakValueDictionary
 from gateway.config.schema import UpstreamSettings
 from gateway.core.model.json_values import as_object, as_text, objects_in
 from gateway.core.wording import counted, plain
-from gateway.upstream.openapi.document import Document, DocumentUnusable, OutsideReference, parse_document
+from gateway.errors import DocumentUnusable, OutsideReference
+from gateway.upstream.openapi.document import Document, parse_document
 from gateway.upstream.openapi.operations import find_operations, origin, server_url
 from gateway.upstream.openapi.tools import ApiTool, Libraries, tool_for
 

@@ -15,7 +15,7 @@ from pydantic_core import from_json
 from gateway.core.model.json_shape import is_deep
 from gateway.core.model.json_values import as_object, is_dict, is_list, is_object
 from gateway.core.wording import plain
-from gateway.errors import GatewayError
+from gateway.errors import DocumentUnusable, OutsideReference
 
 DEEPEST = 150
 """Maximum levels of arrays and objects in a document."""
@@ -25,14 +25,6 @@ _MOST_STEPS = 100
 """Maximum references that lead from one to the next."""
 
 _VERSION = re.compile(r"3\.[01](?:\.[0-9]+)?(?:-.{0,20})?")
-
-
-class DocumentUnusable(GatewayError):
-    """The OpenAPI document cannot be read or used; the message says why, without naming it."""
-
-
-class OutsideReference(DocumentUnusable):
-    """A reference leads out of the document."""
 
 
 class Document:

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from gateway.config.openapi_settings import OperationSettings
 from gateway.config.schema import UpstreamSettings
-from gateway.errors import InvalidRequest
+from gateway.errors import DocumentUnusable, InvalidRequest
 from gateway.upstream.openapi.api import read_api
-from gateway.upstream.openapi.document import DocumentUnusable
 from gateway.upstream.openapi.requests import build_request
 from gateway.upstream.openapi.results import ApiAnswer, result_of
 from tests.servers.http_api import document
@@ -81,7 +80,9 @@ def test_anything_anywhere_is_refused_or_makes_sound_tools(places: list[tuple[tu
                 assert schema["type"] == "object"
                 if "pattern" not in json.dumps(schema):  # what is no expression is mended when tools are offered
                     jsonschema_rs.Draft202012Validator(schema, validate_formats=False)
-        arguments = dict.fromkeys((*tool.parameters, *([tool.body_name] if tool.body_name else [])), "x")
+        arguments: dict[str, Any] = dict.fromkeys(
+            (*tool.parameters, *([tool.body_name] if tool.body_name else [])), "x"
+        )
         try:
             request = build_request(api.document, tool, arguments, api.base_url, {})
         except InvalidRequest:
