@@ -49,6 +49,9 @@
     ├── VaultLocked              tokens cannot be read or kept
     │   └── LoginUnreadable      those of one login: their key is gone
     ├── ArgumentError            content named by an argument cannot be given to the tool
+    ├── DocumentUnusable         the OpenAPI document of an HTTP API cannot be read or used
+    │   ├── OutsideReference     a reference in it leads out of it
+    │   └── OtherServer          an operation is on another server than the API
     ├── FetchError               content at a URL
     │   ├── FetchRefused         must not be fetched: not allowed, or at a private address
     │   └── FetchFailed          could not be fetched: no answer, a wrong one, too slow, too large
@@ -400,6 +403,18 @@ class HostRefused(GatewayError):
         super().__init__(message)
         self.code = code
         self.data = data
+
+
+class DocumentUnusable(GatewayError):
+    """The OpenAPI document of an HTTP API cannot be read or used; the message says why, without naming it."""
+
+
+class OutsideReference(DocumentUnusable):
+    """A reference leads out of the document."""
+
+
+class OtherServer(DocumentUnusable):
+    """The document says that an operation is on another server than the API, which gets no credentials."""
 
 
 class ToolsetError(GatewayError):

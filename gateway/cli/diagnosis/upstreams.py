@@ -115,7 +115,7 @@ class _Snapshot:
     def of(upstream: Upstream) -> "_Snapshot":
         info = upstream.server_info or {}
         server = plain(f"{info.get('name', '')} {info.get('version', '')}", 80)
-        transport = "stdio" if upstream.settings.command is not None else "HTTP"
+        transport = {"stdio": "stdio", "openapi": "OpenAPI"}.get(upstream.settings.transport_name, "HTTP")
         tools = upstream.tools() if upstream.state is UpstreamState.READY else ()
         why = upstream.cause, upstream.failure
         facts = upstream.revision, server, tools, upstream.left_out, upstream.nested_too_deeply, upstream.is_queued

@@ -9,9 +9,10 @@ from weakref import WeakValueDictionary
 from gateway.config.schema import UpstreamSettings
 from gateway.core.model.json_values import as_object, as_text, objects_in
 from gateway.core.wording import counted, plain
-from gateway.upstream.openapi.document import Document, DocumentUnusable, OutsideReference, parse_document
+from gateway.errors import DocumentUnusable, OutsideReference
+from gateway.upstream.openapi.document import Document, parse_document
 from gateway.upstream.openapi.operations import find_operations, origin, server_url
-from gateway.upstream.openapi.tools import ApiTool, tool_for
+from gateway.upstream.openapi.tools import ApiTool, Libraries, tool_for
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +61,12 @@ def read_api(content: bytes, settings: UpstreamSettings, place: str) -> Api:
     base_url = _base_url(document, settings, place)
     given = {name.lower() for name in (*settings.headers, *settings.headers_from_claims)}
     found = find_operations(document, settings.operations, base_url)
+    libraries = Libraries.of(document)
     tools: dict[str, ApiTool] = {}
     left_out = list(found.left_out)
     for operation in found.operations:
         try:
-            tools[operation.name] = tool_for(document, operation, given, settings.operations.query.keys())
+            tools[operation.name] = tool_for(libraries, operation, given, settings.operations.query.keys())
         except OutsideReference as error:
             left_out.append(f"{operation.words}: {error}")
     if not tools:

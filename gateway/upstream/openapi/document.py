@@ -15,7 +15,7 @@ from pydantic_core import from_json
 from gateway.core.model.json_shape import is_deep
 from gateway.core.model.json_values import as_object, is_dict, is_list, is_object
 from gateway.core.wording import plain
-from gateway.errors import GatewayError
+from gateway.errors import DocumentUnusable, OutsideReference
 
 DEEPEST = 150
 """Maximum levels of arrays and objects in a document."""
@@ -25,14 +25,6 @@ _MOST_STEPS = 100
 """Maximum references that lead from one to the next."""
 
 _VERSION = re.compile(r"3\.[01](?:\.[0-9]+)?(?:-.{0,20})?")
-
-
-class DocumentUnusable(GatewayError):
-    """The OpenAPI document cannot be read or used; the message says why, without naming it."""
-
-
-class OutsideReference(DocumentUnusable):
-    """A reference leads out of the document."""
 
 
 class Document:
@@ -92,13 +84,14 @@ def parse_document(content: bytes) -> Document:
         DocumentUnusable: it is neither, nests too deeply, or is not OpenAPI 3.0 or 3.1.
     """
     text = content.removeprefix(b"\xef\xbb\xbf")
-    value = _parsed(text)
+    is_json = text.lstrip()[:1] == b"{"
+    value = _from_json(text) if is_json else _from_yaml(text)
     deep = is_deep(value, DEEPEST, most_values=MOST_VALUES)
     if deep:
-        raise DocumentUnusable(f"the document nests more than {DEEPEST} levels deep, or contains itself")
+        raise _too_deep()
     if deep is None:
         raise DocumentUnusable(f"the document has more than {MOST_VALUES:,} values")
-    root = _plain(value)
+    root = value if is_json else _plain(value)
     if not is_dict(root):
         raise DocumentUnusable("the document is not an object")
     _check_version(root)
@@ -107,22 +100,30 @@ def parse_document(content: bytes) -> Document:
     return Document(root)
 
 
-def _parsed(text: bytes) -> Any:
-    if text.lstrip()[:1] == b"{":
-        try:
-            return from_json(text)
-        except ValueError as error:
-            if b"recursion limit" in str(error).encode():
-                raise DocumentUnusable(f"the document nests more than {DEEPEST} levels deep") from None
-            problem = f"JSON: {plain(str(error), 200)}"
-    else:
-        try:
-            return yaml.load(text, _Loader)  # noqa: S506 - a safe loader with fewer types
-        except RecursionError:
-            raise DocumentUnusable(f"the document nests more than {DEEPEST} levels deep") from None
-        except (yaml.YAMLError, ValueError) as error:
-            problem = f"YAML: {plain(str(error), 200)}"
-    raise DocumentUnusable(f"the document cannot be read as {problem}")
+def _from_json(text: bytes) -> Any:
+    try:
+        return from_json(text)
+    except ValueError as error:
+        if "recursion limit" in str(error):
+            raise _too_deep() from None
+        raise _unreadable("JSON", error) from None
+
+
+def _from_yaml(text: bytes) -> Any:
+    try:
+        return yaml.load(text, _Loader)  # noqa: S506 - a safe loader with fewer types
+    except RecursionError:
+        raise _too_deep() from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise _unreadable("YAML", error) from None
+
+
+def _too_deep() -> DocumentUnusable:
+    return DocumentUnusable(f"the document nests more than {DEEPEST} levels deep, or contains itself")
+
+
+def _unreadable(form: str, error: Exception) -> DocumentUnusable:
+    return DocumentUnusable(f"the document cannot be read as {form}: {plain(str(error), 200)}")
 
 
 def _check_version(root: Mapping[str, Any]) -> None:

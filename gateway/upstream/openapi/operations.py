@@ -11,8 +11,8 @@ from gateway.config.openapi_settings import OperationSettings
 from gateway.core.model.json_values import as_list, as_object, as_text, is_object, objects_in
 from gateway.core.model.media_types import normalise
 from gateway.core.wording import plain
-from gateway.errors import GatewayError
-from gateway.upstream.openapi.document import Document, OutsideReference
+from gateway.errors import GatewayError, OtherServer, OutsideReference
+from gateway.upstream.openapi.document import Document
 
 Place = Literal["path", "query", "header", "cookie"]
 
@@ -84,10 +84,6 @@ class Operation:
     def words(self) -> str:
         """The operation as documents write it: `GET /pets/{id}`."""
         return f"{self.method} {plain(self.path, 200)}"
-
-
-class OtherServer(GatewayError):
-    """The document says that an operation is on another server than the API, which gets no credentials."""
 
 
 @dataclass

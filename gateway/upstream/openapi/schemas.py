@@ -7,7 +7,7 @@ So a schema that contains itself stays finite. What is not JSON Schema is transl
 import re
 from collections import deque
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from gateway.core.model.json_size import size_of
 from gateway.core.model.json_values import as_object, is_list, is_object
@@ -34,26 +34,116 @@ _LOOSE = frozenset({"type", "contentEncoding", "contentMediaType"})
 _UNNAMED = re.compile(r"[^A-Za-z0-9_.-]")
 
 
-class SchemaWriter:
-    """Writes schemas of a document for one tool, and collects the definitions that they refer to."""
+class Definition(NamedTuple):
+    """A schema of the document that others refer to, as it is written; `references` are those within it."""
 
-    def __init__(self, document: Document, direction: Direction, most_bytes: int) -> None:
-        """`most_bytes`: the size of all definitions; those beyond it accept any value."""
-        self._document = document
+    written: Any
+    size: int
+    references: tuple[str, ...]
+
+
+class SchemaLibrary:
+    """The schemas of a document for one direction. What is referred to is written once for all tools."""
+
+    def __init__(self, document: Document, direction: Direction) -> None:
+        self.document = document
         self._direction: Direction = direction
-        self._left = most_bytes
+        self._definitions: dict[str, Definition] = {}
         self._names: dict[str, str] = {}
         self._taken: set[str] = set()
-        self._waiting: deque[str] = deque()
-        self.is_complete = True
-        """Whether no definition was left out for its size."""
 
-    def write(self, schema: object) -> Any:
-        """Return the JSON Schema for a schema of the document.
+    def write(self, schema: object, references: dict[str, None]) -> Any:
+        """Return the JSON Schema for a schema of the document, and add what it refers to to `references`.
 
         Raises:
             OutsideReference: it refers to another document.
         """
+        return _Writer(self, self._direction, references).write(schema)
+
+    def definition(self, reference: str) -> Definition:
+        """Return what a reference leads to.
+
+        Raises:
+            OutsideReference: it refers to another document.
+        """
+        if (known := self._definitions.get(reference)) is None:
+            found: dict[str, None] = {}
+            written = self.write(self.document.followed({"$ref": reference}), found)
+            known = self._definitions[reference] = Definition(written, size_of(written).total, tuple(found))
+        return known
+
+    def name(self, reference: str) -> str:
+        """Return the name for what a reference leads to."""
+        if (known := self._names.get(reference)) is not None:
+            return known
+        wanted = name = last_part(reference)
+        number = 1
+        while name in self._taken:
+            number += 1
+            name = f"{wanted}_{number}"
+        self._taken.add(name)
+        self._names[reference] = name
+        return name
+
+
+class ToolSchema:
+    """The schemas of one tool: what has been written of them, and the definitions that they need."""
+
+    def __init__(self, library: SchemaLibrary, most_bytes: int) -> None:
+        """`most_bytes`: the size of all definitions; those beyond it accept any value."""
+        self._library = library
+        self._most_bytes = most_bytes
+        self._references: dict[str, None] = {}
+
+    def write(self, schema: object) -> Any:
+        """Return the JSON Schema for a schema of the document (`SchemaLibrary.write`)."""
+        return self._library.write(schema, self._references)
+
+    def write_inline(self, schema: object) -> Any:
+        """Return the JSON Schema for a schema, and if that is a reference, for what it leads to."""
+        reference = schema["$ref"] if is_object(schema) and "$ref" in schema else None
+        if not isinstance(reference, str):
+            return self.write(schema)
+        definition = self._library.definition(reference)
+        self._references |= dict.fromkeys(definition.references)
+        return definition.written
+
+    def definitions(self) -> tuple[dict[str, Any], bool]:
+        """Return the definitions that the schemas written so far need, for `$defs`, and whether all are there: those
+        next to the tool come first.
+
+        Raises:
+            OutsideReference: one of them refers to another document.
+        """
+        found: dict[str, Any] = {}
+        left = self._most_bytes
+        waiting = dict(self._references)
+        queue = deque(waiting)
+        while queue:
+            reference = queue.popleft()
+            name = self._library.name(reference)
+            definition = self._library.definition(reference) if left > 0 else None
+            left -= definition.size if definition is not None else 0
+            if definition is None or left < 0:
+                found[name] = {"description": f"({last_part(reference)}, which is too large to be described here)"}
+                left = min(left, 0)
+                continue
+            found[name] = definition.written
+            queue += [one for one in definition.references if one not in waiting]
+            waiting |= dict.fromkeys(definition.references)
+        return found, left > 0
+
+
+class _Writer:
+    """Writes one schema. `references` is extended by what it refers to."""
+
+    def __init__(self, library: SchemaLibrary, direction: Direction, references: dict[str, None]) -> None:
+        self._library = library
+        self._document = library.document
+        self._direction: Direction = direction
+        self._references = references
+
+    def write(self, schema: object) -> Any:
         if not is_object(schema):
             return schema is not False
         if "$ref" in schema:
@@ -64,42 +154,13 @@ class SchemaWriter:
             written["type"] = "object"
         return self._translated(schema, written)
 
-    def definitions(self) -> dict[str, Any]:
-        """Return the definitions that the schemas written so far need, for `$defs`.
-
-        Raises:
-            OutsideReference: one of them refers to another document.
-        """
-        found: dict[str, Any] = {}
-        while self._waiting:
-            reference = self._waiting.popleft()
-            target = self._document.followed({"$ref": reference})
-            written = self.write(target) if self._left > 0 else None
-            self._left -= size_of(written, most=self._left + 1).total if written is not None else 0
-            if written is None or self._left < 0:
-                self.is_complete = False
-                written = {"description": f"({_last(reference)}, which is too large to be described here)"}
-            found[self._names[reference]] = written
-        return found
-
     def _reference(self, schema: Mapping[str, Any]) -> dict[str, Any]:
         reference = schema["$ref"]
-        target = self._document.followed(schema)
-        if not target or not isinstance(reference, str):
-            return {"description": f"({_last(str(reference))}: its definition is missing)"}
-        if reference not in self._names:
-            self._names[reference] = self._name(_last(reference))
-            self._waiting.append(reference)
+        if not isinstance(reference, str) or not self._document.followed(schema):
+            return {"description": f"({last_part(str(reference))}: its definition is missing)"}
+        self._references[reference] = None
         beside = {key: schema[key] for key in ("title", "description") if isinstance(schema.get(key), str)}
-        return {"$ref": f"#/$defs/{self._names[reference]}", **beside}
-
-    def _name(self, wanted: str) -> str:
-        name, number = wanted, 1
-        while name in self._taken:
-            number += 1
-            name = f"{wanted}_{number}"
-        self._taken.add(name)
-        return name
+        return {"$ref": f"#/$defs/{self._library.name(reference)}", **beside}
 
     def _member(self, key: str, value: Any) -> Any:
         """Return the value of a keyword; None to leave it out."""
@@ -150,7 +211,8 @@ class SchemaWriter:
         return written
 
 
-def _last(reference: str) -> str:
+def last_part(reference: str) -> str:
+    """Return the last part of a reference, which mostly is a name."""
     name = _UNNAMED.sub("_", reference.rsplit("/", 1)[-1].replace("~1", "_"))[:64]
     return name or "schema"
 
@@ -164,7 +226,7 @@ def _is_sound(key: str, value: Any) -> bool:
             return is_list(value) and bool(value)
         case "type":
             kinds = value if is_list(value) else [value]
-            return bool(kinds) and all(kind in _TYPES for kind in kinds)
+            return bool(kinds) and all(isinstance(kind, str) and kind in _TYPES for kind in kinds)
         case "title" | "description" | "format" | "pattern" | "contentEncoding" | "contentMediaType":
             return isinstance(value, str)
         case "minimum" | "maximum" | "multipleOf":

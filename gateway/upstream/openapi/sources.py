@@ -10,8 +10,8 @@ import httpx2
 
 from gateway.config.schema import UpstreamSettings, is_url
 from gateway.core.wording import plain, size_words
+from gateway.errors import DocumentUnusable
 from gateway.upstream.authorization.ports import TokenSource
-from gateway.upstream.openapi.document import DocumentUnusable
 from gateway.upstream.openapi.operations import origin
 from gateway.upstream.transports.clients import challenges, client_options
 from gateway.upstream.transports.failures import HttpStatus

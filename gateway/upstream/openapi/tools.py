@@ -9,11 +9,11 @@ from gateway.core.model.json_values import as_list, as_object, is_object
 from gateway.core.model.media_types import UNINFORMATIVE, family
 from gateway.upstream.openapi.document import Document
 from gateway.upstream.openapi.operations import ApiBody, ApiParameter, Operation
-from gateway.upstream.openapi.schemas import SchemaWriter
+from gateway.upstream.openapi.schemas import SchemaLibrary, ToolSchema
 
-INPUT_BYTES = 64 * 1024
+INPUT_BYTES = 16 * 1024
 """Size of the definitions in a tool's input schema; those beyond it accept any value."""
-OUTPUT_BYTES = 16 * 1024
+OUTPUT_BYTES = 8 * 1024
 """The same for its output schema, which is left out if it needs more."""
 
 _IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})
@@ -35,8 +35,21 @@ class ApiTool:
     """The parts of a form that are files: base64 in the arguments, bytes on the wire."""
 
 
+@dataclass(frozen=True)
+class Libraries:
+    """The schemas of a document: of what operations are given, and of what they answer."""
+
+    given: SchemaLibrary
+    answered: SchemaLibrary
+
+    @classmethod
+    def of(cls, document: Document) -> "Libraries":
+        """Return those of a document."""
+        return cls(SchemaLibrary(document, "in"), SchemaLibrary(document, "out"))
+
+
 def tool_for(
-    document: Document, operation: Operation, given: Collection[str] = (), given_query: Collection[str] = ()
+    libraries: Libraries, operation: Operation, given: Collection[str] = (), given_query: Collection[str] = ()
 ) -> ApiTool:
     """Return the tool for an operation. `given` are headers (in lower case) that the configuration sets, and
     `given_query` are query parameters: no model may set them.
@@ -44,7 +57,7 @@ def tool_for(
     Raises:
         OutsideReference: its schemas refer to another document.
     """
-    writer = SchemaWriter(document, "in", INPUT_BYTES)
+    document, writer = libraries.given.document, ToolSchema(libraries.given, INPUT_BYTES)
     properties: dict[str, Any] = {}
     required: list[str] = []
     parameters: dict[str, ApiParameter] = {}
@@ -66,13 +79,14 @@ def tool_for(
     schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
     if required:
         schema["required"] = required
-    if definitions := writer.definitions():
+    definitions, _ = writer.definitions()
+    if definitions:
         schema["$defs"] = definitions
     wire: dict[str, Any] = {"name": operation.name, "description": _description(operation), "inputSchema": schema}
     if operation.summary:
         wire["title"] = operation.summary
     wire["annotations"] = _annotations(operation)
-    if (output := _output_schema(document, operation)) is not None:
+    if (output := _output_schema(libraries.answered, operation)) is not None:
         wire["outputSchema"] = output
     return ApiTool(operation, wire, parameters, body_name, binary)
 
@@ -108,7 +122,7 @@ def is_form(media_type: str) -> bool:
     return media_type in ("multipart/form-data", "application/x-www-form-urlencoded")
 
 
-def _body_schema(document: Document, writer: SchemaWriter, body: ApiBody) -> tuple[Any, frozenset[str]]:
+def _body_schema(document: Document, writer: ToolSchema, body: ApiBody) -> tuple[Any, frozenset[str]]:
     if is_binary_body(document, body):
         return _bytes_schema({}, ", ".join(body.media_types)), frozenset()
     if body.media_type != "multipart/form-data":
@@ -179,7 +193,7 @@ def _annotations(operation: Operation) -> dict[str, Any]:
     return {**hints, "openWorldHint": True}
 
 
-def _output_schema(document: Document, operation: Operation) -> dict[str, Any] | None:
+def _output_schema(library: SchemaLibrary, operation: Operation) -> dict[str, Any] | None:
     """Return the schema of the answers, if all that are no errors are JSON objects of one kind."""
     answers = {code: one for code, one in operation.responses.items() if code.startswith("2")}
     if len(answers) != 1 or operation.method == "HEAD":
@@ -187,15 +201,18 @@ def _output_schema(document: Document, operation: Operation) -> dict[str, Any] |
     content = as_object(as_object(next(iter(answers.values()))).get("content"))
     if not content or not all(is_json_type(kind) for kind in content):
         return None
-    schema = document.followed(as_object(next(iter(content.values()))).get("schema"))
-    writer = SchemaWriter(document, "out", OUTPUT_BYTES)
-    written = writer.write(schema)
-    if not is_object(written) or not _is_object_schema(document, schema):
+    document, writer = library.document, ToolSchema(library, OUTPUT_BYTES)
+    schema = as_object(next(iter(content.values()))).get("schema")
+    if not _is_object_schema(document, document.followed(schema)):
+        return None
+    written = writer.write_inline(schema)
+    if not is_object(written):
         return None
     output = {**written, "type": "object"}
-    if definitions := writer.definitions():
+    definitions, is_complete = writer.definitions()
+    if definitions:
         output["$defs"] = definitions
-    return output if writer.is_complete else None
+    return output if is_complete else None
 
 
 def _is_object_schema(document: Document, schema: Mapping[str, Any], depth: int = 0) -> bool:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import anyio
 import httpx2
@@ -165,7 +165,7 @@ def parts_of(answer: httpx2.Response) -> tuple[Any, Any]:
     head = f"content-type: {answer.headers['content-type']}\r\n\r\n".encode()
     message = email.message_from_bytes(head + answer.content, policy=email.policy.HTTP)
     first, second = message.iter_parts()
-    return json.loads(cast("bytes", first.get_payload(decode=True))), second
+    return json.loads(str(first.get_payload())), second
 
 
 async def test_a_handle_of_one_tool_is_the_file_that_another_uploads(api: Api) -> None:
