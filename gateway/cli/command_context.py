@@ -196,37 +196,50 @@ async def open_shaper(settings: Settings, store: "ContentStore | None" = None) -
 
 
 def run_until_signal(
-    work: Callable[[], Awaitable[Returned]], *, fast_loop: bool = False, interrupt: Callable[[], bool] | None = None
+    work: Callable[[], Awaitable[Returned]],
+    *,
+    fast_loop: bool = False,
+    interrupt: Callable[[], bool] | None = None,
+    terminate: Callable[[], bool] | None = None,
 ) -> Returned | int:
     """Run `work` to its end. A signal cancels it, so that no process is left behind, and sets the exit code.
 
     `fast_loop`: for a command that serves hosts. On Ctrl-C, `interrupt` is called first; if it returns true, it has
-    ended something else and `work` goes on.
+    ended something else and `work` goes on. So is `terminate` on SIGTERM, once; then `work` is about to end by itself.
     """
     if fast_loop:
         gc.set_threshold(*_COLLECT)
-    return anyio.run(_until_signal, work, interrupt, backend_options={"use_uvloop": fast_loop and _has_uvloop()})
+    return anyio.run(
+        _until_signal, work, interrupt, terminate, backend_options={"use_uvloop": fast_loop and _has_uvloop()}
+    )
 
 
 async def _until_signal(
-    work: Callable[[], Awaitable[Returned]], interrupt: Callable[[], bool] | None
+    work: Callable[[], Awaitable[Returned]],
+    interrupt: Callable[[], bool] | None,
+    terminate: Callable[[], bool] | None,
 ) -> Returned | int:
     outcome: list[Returned | int] = []
     async with anyio.create_task_group() as tasks:
         if sys.platform != "win32":  # there, Ctrl-C arrives as KeyboardInterrupt
-            tasks.start_soon(_cancel_on_signal, tasks.cancel_scope, outcome, interrupt)
+            tasks.start_soon(_cancel_on_signal, tasks.cancel_scope, outcome, interrupt, terminate)
         outcome.append(await work())
         tasks.cancel_scope.cancel()
     return outcome[0]
 
 
 async def _cancel_on_signal(
-    scope: anyio.CancelScope, outcome: "list[Returned | int]", interrupt: Callable[[], bool] | None
+    scope: anyio.CancelScope,
+    outcome: "list[Returned | int]",
+    interrupt: Callable[[], bool] | None,
+    terminate: Callable[[], bool] | None,
 ) -> None:
     # After the signal that ends the work, another one ends the process, whatever it is doing.
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async for number in signals:
             if number == signal.SIGINT and interrupt is not None and interrupt():
+                continue
+            if number == signal.SIGTERM and terminate is not None and terminate():
                 continue
             outcome.append(INTERRUPTED if number == signal.SIGINT else TERMINATED)
             break

@@ -125,7 +125,9 @@ def serve(
         find_profile(profiles, chosen)
     with exporting_traces(os.environ, settings.gateway.name):
         if http:
-            ended = run_until_signal(partial(serve_http_with, start, shared=shared), fast_loop=fast_over_http(settings))
+            stop = StopRequest()
+            work = partial(serve_http_with, start, shared=shared, stop=stop)
+            ended = run_until_signal(work, fast_loop=fast_over_http(settings), terminate=stop.ask)
         else:
             opening = started.opening or _opening(settings)
             if opening.is_by_hand:
@@ -285,12 +287,27 @@ def fast_over_http(settings: Settings) -> bool:
     return settings.http.tls_certificate is None
 
 
+class StopRequest:
+    """Asks a gateway that serves over HTTP to stop when its running requests have ended."""
+
+    def __init__(self) -> None:
+        self.drain: Callable[[], bool] | None = None
+
+    def ask(self) -> bool:
+        """Ask it; false if it does not serve yet, or has been asked before."""
+        return self.drain is not None and self.drain()
+
+
 async def serve_http_with(
-    start: Start, on_console: Callable[[str], object] = _tell_of_console, *, shared: bool = False
+    start: Start,
+    on_console: Callable[[str], object] = _tell_of_console,
+    *,
+    shared: bool = False,
+    stop: StopRequest | None = None,
 ) -> int:
     """Serve over HTTP until stopped. `on_console` gets the address of the console, if it is served.
 
-    `shared`: hosts on stdio can attach as well (`serve --shared`).
+    `shared`: hosts on stdio can attach as well (`serve --shared`). `stop` can be asked to stop it gently.
     """
     from gateway.content.links.base_url import Bases
     from gateway.serving.access import Access
@@ -375,7 +392,7 @@ async def serve_http_with(
             )
             reached.serves(app.state.downstream)
             attached = None if beside is None else partial(beside.attached, gateway)
-            await _serve_on(app, settings.http, bound, attached, cluster)
+            await _serve_on(app, settings.http, bound, attached, cluster, stop)
     return DONE
 
 
@@ -395,6 +412,7 @@ async def _serve_on(
     bound: Callable[[int], None],
     attached: "Callable[[], AbstractAsyncContextManager[AttachedHosts]] | None",
     cluster: "Cluster | None",
+    stop: StopRequest | None,
 ) -> None:
     """Serve over HTTP, and the hosts that attach, if they can, from when the port is open."""
     from gateway.serving.mcp.http import serve_http
@@ -406,8 +424,10 @@ async def _serve_on(
 
         def on_bound(port: int) -> None:
             bound(port)
+            if stop is not None:
+                stop.drain = app.state.drain.ask
             if cluster is not None:
-                app.state.draining.on_drain(cluster.index.freeze)
+                app.state.draining.on_drain(cluster.index.freeze)  # sessions that end now go on elsewhere
                 cluster.join(port)
             if hosts is not None:
                 hosts.open(app.state.downstream)

@@ -56,6 +56,7 @@ class Cluster:
         self.journal = SessionNotes(self.index)
         marks = HopMarks(self.own, partial(self.secret.key, "hop"))
         self._marks = marks
+        self._sessions: SessionsPort | None = None
         self._forwarder = Forwarder(client, marks)
 
     # -- the HTTP side -------------------------------------------------------------------------------------------------
@@ -80,6 +81,7 @@ class Cluster:
 
     def in_sessions(self, app: ASGIApp, sessions: SessionsPort) -> ASGIApp:
         """Wrap the endpoint of Streamable HTTP (`ClusterPort.in_sessions`)."""
+        self._sessions = sessions
         return SessionForwarding(
             app, sessions, self.replicas, self.index, self._forwarder, self._take_over, self._home_of
         )
@@ -118,6 +120,9 @@ class Cluster:
         """Prepare for a session that another replica had."""
 
     async def _home_of(self, scope: Scope) -> Replica | None:
+        """Return the replica for a new session, if that is another one."""
+        if self.replicas.own.state == "draining":
+            return next((one for one in self.replicas.others() if one.state == "up"), None)
         return None
 
     # -- being there ---------------------------------------------------------------------------------------------------
@@ -133,7 +138,7 @@ class Cluster:
 
     @asynccontextmanager
     async def present(self) -> AsyncGenerator[None]:
-        """Context manager around serving: on leaving it, the sessions are left to the others."""
+        """Context manager around serving: on leaving it, the others are told, if they have not been before."""
         async with background_tasks() as tasks:
             tasks.start_soon(self.index.run)
             tasks.start_soon(self.replicas.run)
@@ -141,11 +146,19 @@ class Cluster:
                 yield
             finally:
                 with anyio.move_on_after(_LEAVING_SECONDS, shield=True):
-                    await self._leave()
+                    await self.left()
 
-    async def _leave(self) -> None:
+    async def draining(self) -> None:
+        """Tell the others that this replica takes no new sessions (`ClusterPort.draining`)."""
+        await self.replicas.drain()
+
+    async def left(self) -> None:
+        """Leave the sessions to the others (`ClusterPort.left`). The second time, nothing is done."""
+        if not self.replicas.is_open:
+            return
+        self.index.freeze()
         try:
-            await self.index.hand_over()
+            await self.index.hand_over(self._sessions.undelivered() if self._sessions is not None else {})
         except StateUnavailable:
             logger.warning("the sessions are not handed over: the others take them over when they miss this replica")
         await self.replicas.leave()

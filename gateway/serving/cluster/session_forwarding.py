@@ -18,6 +18,7 @@ from gateway.serving.cluster.forward_request import WITHOUT_BODY, BrokenOff, For
 from gateway.serving.cluster.replicas import Replica, Replicas, replica_in
 from gateway.serving.cluster.session_index import SessionIndex, SessionRecord
 from gateway.serving.mcp.cluster_port import HOP_SCOPE, SessionsPort
+from gateway.serving.mcp.drain import opens_session
 from gateway.serving.mcp.events import LOST
 from gateway.serving.mcp.request_caller import principal_of, token_of
 
@@ -70,7 +71,8 @@ class SessionForwarding:
         return None
 
     async def _opening(self, scope: Scope, receive: Receive, send: Send) -> None:
-        home = None if HOP_SCOPE in scope or scope["method"] != "POST" else await self._home_of(scope)
+        is_passed_on = HOP_SCOPE not in scope and opens_session(scope)
+        home = await self._home_of(scope) if is_passed_on else None
         if home is not None:
             try:
                 return await self._forwarder.forward(home, scope, receive, send)
@@ -130,7 +132,8 @@ class SessionForwarding:
         logger.info("a session of %s is taken over from replica %s", found.principal, found.replica or "that left it")
         await self._on_adopted(found)
         self._index.add(found)
-        if not await self._sessions.adopt(session, scope, configuring_requests(found)):
+        answers = await self._index.take_answers(session)
+        if not await self._sessions.adopt(session, scope, configuring_requests(found), answers):
             self._index.remove(session)
         return None
 

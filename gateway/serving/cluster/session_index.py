@@ -3,21 +3,25 @@
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import anyio
 
-from gateway.core.model.json_values import as_list, as_object, as_text
+from gateway.core.model.json_values import as_list, as_object, as_text, objects_in
 from gateway.errors import StateUnavailable
-from gateway.serving.cluster.keys import session_key
+from gateway.serving.cluster.keys import answers_key, session_key
 from gateway.serving.databases.redis_connection import Pipe, RedisConnection
 
 logger = logging.getLogger(__name__)
 
 _LONGEST = 64 * 1024
 """Maximum bytes of a record: a host that says more of itself starts over when its replica is gone."""
+_ANSWERS = 1024 * 1024
+_ALL_ANSWERS = 64 * 1024 * 1024
+"""Maximum bytes of the answers that are left behind for one session, and for all: Redis keeps them in memory."""
+_ANSWER_SECONDS = 300
 _REFRESHES = 4
 """How often a record is written anew within the time that it is kept."""
 _AT_ONCE = 200
@@ -116,18 +120,31 @@ class SessionIndex:
         """Let the records be as they are: this replica stops, and with it its sessions, which others may go on with."""
         self._is_frozen = True
 
-    async def hand_over(self) -> None:
-        """Leave all sessions to whichever replica is asked for them first.
+    async def hand_over(self, answers: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+        """Leave all sessions to whichever replica is asked for them first, with the answers that their hosts lack.
 
         Raises:
             StateUnavailable: Redis is away.
         """
-        ids = list(self._records)
+        ids, room = list(self._records), _ALL_ANSWERS
         for start in range(0, len(ids), _AT_ONCE):
             await self._write(ids[start : start + _AT_ONCE], None)
-        self._records.clear()
-        self._written.clear()
-        self._due.clear()
+        async with self._connection.reached() as redis:
+            for session, messages in answers.items():
+                text = json.dumps(messages)
+                if len(text) <= min(room, _ANSWERS):
+                    room -= len(text)
+                    await redis.set(answers_key(session), text, ex=_ANSWER_SECONDS)
+
+    async def take_answers(self, session: str) -> Sequence[Mapping[str, Any]]:
+        """Return the answers that a replica has left behind for a session, for the last time.
+
+        Raises:
+            StateUnavailable: Redis is away.
+        """
+        async with self._connection.reached() as redis:
+            text = await redis.getdel(answers_key(session))
+            return [] if text is None else objects_in(as_list(json.loads(text)))
 
     async def find(self, session: str) -> SessionRecord | None:
         """Return the record of any session.

@@ -5,7 +5,7 @@ import errno
 import logging
 import os
 import socket
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import closing, contextmanager
 from typing import Any, NamedTuple, cast
 
@@ -52,9 +52,10 @@ async def serve(
     *,
     on_bound: Callable[[int], None] | None = None,
     on_stop: Callable[[], None] | None = None,
+    until: Callable[[], Awaitable[None]] = anyio.sleep_forever,
     dated: bool = True,
 ) -> None:
-    """Listen and serve until cancelled; then stop within a few seconds, even with open streams.
+    """Listen and serve until cancelled, or `until` returns; then stop within a few seconds, even with open streams.
 
     `on_bound` is called with the port once requests are answered, `on_stop` when it is time to end streams. `dated`:
     add a Date header to responses; false if they already have one. Signals are left to the caller.
@@ -81,7 +82,7 @@ async def serve(
                 await server.answering.wait()
                 if on_bound is not None:
                     on_bound(listener.getsockname()[1])
-                await anyio.sleep_forever()
+                await until()
             finally:
                 stopping.set()
                 if on_stop is not None:

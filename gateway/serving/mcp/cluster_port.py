@@ -16,11 +16,18 @@ class SessionsPort(Protocol):
 
     def has(self, session: str) -> bool: ...
 
-    async def adopt(self, session: str, scope: Scope, requests: Sequence[Mapping[str, Any]]) -> bool:
+    async def adopt(
+        self, session: str, scope: Scope, requests: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, Any]]
+    ) -> bool:
         """Open a session under an id that another replica gave it, by the requests that configured it there.
 
-        `scope` is that of a request in the session, whose caller has it from now on. Return whether it is open.
+        `scope` is that of a request in the session, whose caller has it from now on. `answers` are those that the host
+        has not got there. Return whether it is open.
         """
+        ...
+
+    def undelivered(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """Return the answers that hosts have not got, by the id of the session, as JSON (`events.kept_answers`)."""
         ...
 
 
@@ -51,6 +58,14 @@ class ClusterPort(Protocol):
 
     def in_sessions(self, app: ASGIApp, sessions: SessionsPort) -> ASGIApp:
         """Wrap an endpoint: requests in sessions of other replicas go there; sessions of those that are gone, here."""
+        ...
+
+    async def draining(self) -> None:
+        """Tell the others that this replica is about to stop."""
+        ...
+
+    async def left(self) -> None:
+        """Leave the sessions to the others: this replica stops now."""
         ...
 
     async def to_streams(self, scope: Scope, receive: Receive, send: Send) -> None:

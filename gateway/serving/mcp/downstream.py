@@ -28,6 +28,7 @@ from gateway.core.model.revisions import MODERN_REVISIONS
 from gateway.core.model.wire import INVALID_PARAMS
 from gateway.serving.mcp.announce_changes import Announcer
 from gateway.serving.mcp.cluster_port import SessionJournal
+from gateway.serving.mcp.drain import RunningRequests
 from gateway.serving.mcp.early_stdio import Arrival
 from gateway.serving.mcp.failures import as_error, as_result, safe_error, sole_gateway_error, unexpected
 from gateway.serving.mcp.handshake import Identity, Refusal, discover_result, initialize_result
@@ -70,6 +71,7 @@ class Downstream:
     def __init__(self, service: Service, identity: Identity, journal: SessionJournal | None = None) -> None:
         self.identity = identity
         self._journal = journal
+        self.requests = RunningRequests()
         self.announcer = Announcer(service)
         self.presence = Presence()
         self._service = service
@@ -197,7 +199,8 @@ class Downstream:
 
     async def _served(self, request: "HostRequest") -> dict[str, Any]:
         try:
-            return await self._finished(request, await self._result(request))
+            with self.requests.one():
+                return await self._finished(request, await self._result(request))
         except MCPError as error:
             raise safe_error(error.code, error.message, error.data) from error
         except Exception as error:

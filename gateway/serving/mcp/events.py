@@ -9,17 +9,18 @@ import base64
 import itertools
 import json
 import secrets
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import anyio
-from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
-from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCResponse
+from mcp.server.streamable_http import GET_STREAM_KEY, EventCallback, EventMessage, EventStore
+from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCResponse, jsonrpc_message_adapter
+from pydantic_core import from_json
 
 from gateway.core.model.json_size import memory_of
-from gateway.serving.mcp.written_json import WrittenArray
+from gateway.serving.mcp.written_json import WrittenArray, message_pieces
 
 LOST = (
     "the replica of the gateway that had this request is gone, and nobody knows whether it was carried out "
@@ -51,6 +52,8 @@ class Stream:
     ended: bool = False
     request: str | int | None = None
     """The id of the request, if events name it."""
+    delivered: bool = False
+    """Whether the host has got the answer, as far as that is known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,10 +149,32 @@ class SessionEvents(EventStore):
         self._open: dict[str, Stream] = {}
         self._is_over = False
 
-    def begin(self, stream_id: str, request: str | int) -> None:
+    def begin(self, stream_id: str, request: str | int) -> Stream:
         """Begin the stream of a request. Its events name the request, if that is of use to another replica."""
-        if self._events.naming_requests and not self._is_over:
-            self._open[stream_id] = Stream(stream_id, request=request)
+        stream = Stream(stream_id, request=request if self._events.naming_requests else None)
+        if not self._is_over:
+            self._open[stream_id] = stream
+        return stream
+
+    def undelivered(self) -> list[dict[str, Any]]:
+        """Return the events of answered requests whose hosts have not got the answer, as JSON (`restore`)."""
+        lacking = [one for one in self.kept.values() if one.stream.ended and not one.stream.delivered]
+        return [
+            {"id": one.id, "stream": one.stream.name, "message": None if one.message is None else _wire(one.message)}
+            for one in lacking
+        ]
+
+    def restore(self, events: Sequence[Mapping[str, Any]]) -> None:
+        """Keep the events that another replica left behind for this session. What is not one is left out."""
+        streams: dict[str, Stream] = {}
+        for place, event in enumerate(events, start=-len(events)):
+            name, event_id, fields = event.get("stream"), event.get("id"), event.get("message")
+            if not isinstance(name, str) or not isinstance(event_id, str):
+                continue
+            message = None if fields is None else jsonrpc_message_adapter.validate_python(fields)
+            stream = streams.setdefault(name, Stream(name, ended=True))
+            size = EVENT_BYTES + size_of_message(message, self._events.bounds.session_bytes)
+            self._events.keep(Event(event_id, place, self, stream, message, size, self._events.now()))
 
     async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
         """Keep a message and return its id. Of None, or a message that is too large, only the place is kept."""
@@ -175,8 +200,7 @@ class SessionEvents(EventStore):
         """
         last = self.kept.get(last_event_id)
         if last is None:
-            await self._say_lost(last_event_id, send_callback)
-            return None
+            return await self._goes_on(last_event_id, send_callback)
         stream, sent = last.stream, last.number
         # More events may arrive while these are sent.
         while due := [event for event in self.kept.values() if event.stream is stream and event.number > sent]:
@@ -186,13 +210,20 @@ class SessionEvents(EventStore):
                     await send_callback(EventMessage(event.message, event.id))
         return None if stream.ended else stream.name
 
-    async def _say_lost(self, last_event_id: str, send_callback: EventCallback) -> None:
-        """Answer a request that another replica had, and that is lost with it: its events name it."""
+    async def _goes_on(self, last_event_id: str, send_callback: EventCallback) -> str | None:
+        """Go on with the stream of an event that another replica has sent; return None if there is none.
+
+        A request that its events name is lost with that replica, and is answered by an error.
+        """
         key, _, rest = last_event_id.partition("-")
-        request = _request_named(rest) if self._events.naming_requests and key != self._key else None
-        if request is not None:
-            error = JSONRPCError(jsonrpc="2.0", id=request, error=ErrorData(code=INTERNAL_ERROR, message=LOST))
-            await send_callback(EventMessage(error, f"{self._key}-{next(self._numbers)}"))
+        if not self._events.naming_requests or key == self._key or not rest:
+            return None
+        request = _request_named(rest)
+        if request is None:
+            return GET_STREAM_KEY
+        error = JSONRPCError(jsonrpc="2.0", id=request, error=ErrorData(code=INTERNAL_ERROR, message=LOST))
+        await send_callback(EventMessage(error, f"{self._key}-{next(self._numbers)}"))
+        return None
 
     def forget(self) -> None:
         """Remove all events of the session, which has ended, and keep no more."""
@@ -216,6 +247,10 @@ def size_of_message(message: JSONRPCMessage | None, most: int | None = None) -> 
         case _:
             value = message.params
     return memory_of(value, most)
+
+
+def _wire(message: JSONRPCMessage) -> dict[str, Any]:
+    return from_json(b"".join(message_pieces(message)))
 
 
 def _named(request: str | int | None) -> str:

@@ -1,5 +1,7 @@
 """HTTP routes for those who run the gateway: whether it is alive, whether it is ready, and its metrics."""
 
+from collections.abc import Callable
+
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -15,26 +17,32 @@ METRICS_PATH = "/metrics"
 _FRESH = {"Cache-Control": "no-store"}
 
 
-def observing(telemetry: Telemetry) -> list[BaseRoute]:
-    """Return the routes `/healthz`, `/readyz` and `/metrics`. `security.Guard` decides who may call them."""
+def observing(telemetry: Telemetry, is_stopping: Callable[[], bool] = lambda: False) -> list[BaseRoute]:
+    """Return the routes `/healthz`, `/readyz` and `/metrics`. `security.Guard` decides who may call them.
+
+    A gateway that `is_stopping` is not ready.
+    """
 
     async def alive(_: Request) -> Response:
         return PlainTextResponse("ok\n", headers=_FRESH)
 
-    async def ready(request: Request) -> Response:
+    async def readyz(request: Request) -> Response:
         """Answer 200 or 503. The upstreams are named only to those who may see all of them."""
         readiness = telemetry.readiness()
-        told: dict[str, object] = {"ready": readiness.ready}
+        ready = readiness.ready and not is_stopping()
+        told: dict[str, object] = {"ready": ready}
+        if is_stopping():
+            told["stopping"] = True
         if _may_see_all(request):
             told["upstreams"] = readiness.upstreams
-        return JSONResponse(told, 200 if readiness.ready else 503, headers=_FRESH)
+        return JSONResponse(told, 200 if ready else 503, headers=_FRESH)
 
     async def metrics(request: Request) -> Response:
         if not _may_see_all(request):
             return refused_response(403, "the metrics name every upstream, which this token may not see")
         return Response(telemetry.metrics.exposition(), headers={**_FRESH, "Content-Type": CONTENT_TYPE})
 
-    return [Route(HEALTH_PATH, alive), Route(READINESS_PATH, ready), Route(METRICS_PATH, metrics)]
+    return [Route(HEALTH_PATH, alive), Route(READINESS_PATH, readyz), Route(METRICS_PATH, metrics)]
 
 
 def _may_see_all(request: Request) -> bool:

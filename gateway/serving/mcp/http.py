@@ -20,6 +20,7 @@ from gateway.serving.http import Listening, serve
 from gateway.serving.mcp.attendance import AttendanceMiddleware
 from gateway.serving.mcp.cluster_port import ClusterPort
 from gateway.serving.mcp.downstream import Downstream
+from gateway.serving.mcp.drain import Drain
 from gateway.serving.mcp.drain_streams import Draining
 from gateway.serving.mcp.era_headers import EraHeaderMiddleware
 from gateway.serving.mcp.events import Events
@@ -68,7 +69,7 @@ def http_app(
     `content` has the routes of stored content, `public` further ones that need no token. `bases` and `public_url` are
     the addresses at which the gateway is reached. `on_too_many` is called with whoever sends too many requests.
     `cluster` has the other replicas, if there may be any. The application's lifespan must be run. `app.state.draining`
-    ends event streams (see `serve_http`); `app.state.downstream` is the MCP server.
+    ends event streams and `app.state.drain` the service (see `serve_http`); `app.state.downstream` is the MCP server.
     """
     access = access or Access(settings)
     downstream = Downstream(service, identity, None if cluster is None else cluster.journal)
@@ -93,7 +94,7 @@ def http_app(
     messages = MESSAGES_PATH if cluster is None else f"{MESSAGES_PATH}/~{cluster.own}"
     sse = SseEndpoints(downstream, security, settings.max_request_bytes, settings.max_unread_bytes, messages)
     public = (*public, *resource_metadata(access, public_url))
-    draining = Draining()
+    draining, drain = Draining(), Drain(downstream.requests, settings.drain_grace)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
@@ -101,8 +102,11 @@ def http_app(
             yield
 
     attended: ASGIApp = AttendanceMiddleware(EraHeaderMiddleware(scoped), downstream.attending)
+    attended = drain.refusing_sessions(attended)
     if cluster is not None:
         attended = cluster.in_sessions(attended, manager)
+        drain.before.append(cluster.draining)
+        drain.after.append(cluster.left)
 
     def endpoint(path: str, app: ASGIApp, *, by_header: bool = True) -> list[BaseRoute]:
         chosen = draining.ending_streams(ProfileMiddleware(app, profile_names, by_header=by_header))
@@ -111,7 +115,7 @@ def http_app(
     observed: list[BaseRoute] = []
     if telemetry is not None:
         telemetry.metrics.sessions = lambda: downstream.announcer.connections
-        observed = observing(telemetry)
+        observed = observing(telemetry, lambda: drain.has_begun)
     app = Starlette(
         routes=[
             Route("/", partial(_front_page, identity)),
@@ -135,6 +139,7 @@ def http_app(
     draining.on_drain(downstream.announcer.close)
     app.state.access = access
     app.state.draining = draining
+    app.state.drain = drain
     app.state.downstream = downstream
     return app
 
@@ -142,12 +147,14 @@ def http_app(
 async def serve_http(app: Starlette, settings: HttpSettings, *, on_bound: Callable[[int], None] | None = None) -> None:
     """Listen and serve until cancelled; then stop within a few seconds, even with open streams.
 
+    If `app.state.drain` is asked for, running requests may end before, and no exception is raised.
+
     `on_bound` is called with the port (chosen by the system for `port = 0`) once requests are answered. Signals are
     left to the caller. Raises `ConfigError` if the address cannot be bound, or may not be used (`check_bind`).
     """
     check_bind(settings, needs_token=app.state.access.needs_token)
     listening = Listening(settings.bind, settings.port, "http.port", limits_of(settings), tls_files(settings))
-    await serve(app, listening, on_bound=on_bound, on_stop=app.state.draining.begin)
+    await serve(app, listening, on_bound=on_bound, on_stop=app.state.draining.begin, until=app.state.drain.over)
 
 
 def _front_page(identity: Identity, request: Request) -> Response:

@@ -66,7 +66,14 @@ class ResumableSessions(StreamableHTTPSessionManager):
         """Whether a session is open."""
         return session in self._server_instances
 
-    async def adopt(self, session: str, scope: Scope, requests: Sequence[Mapping[str, Any]]) -> bool:
+    def undelivered(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """Return the answers that hosts have not got, by session (`cluster_port.SessionsPort`)."""
+        found = {session: store.undelivered() for session, store in self._stores.items()}
+        return {session: events for session, events in found.items() if events}
+
+    async def adopt(
+        self, session: str, scope: Scope, requests: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, Any]]
+    ) -> bool:
         """Open a session under a given id, by the requests that configure it (`cluster_port.SessionsPort`)."""
         user = scope.get("user")
         requestor = authorization_context(user) if isinstance(user, AuthenticatedUser) else None
@@ -78,6 +85,7 @@ class ResumableSessions(StreamableHTTPSessionManager):
                 self._adopted = None
         if transport is None:
             return False
+        self._stores[session].restore(answers)
         opening, *others = requests
         await self._serve_opening_request(transport, *replayed_request(scope, opening))
         for message in others:
@@ -160,8 +168,8 @@ class SessionTransport(StreamableHTTPServerTransport):
         assert self.mcp_session_id is not None  # there are no sessions without one here
         assert self._read_stream_writer is not None  # nor requests before they are connected
         name, revision = str(message.id), request.headers.get(_REVISION, DEFAULT_NEGOTIATED_VERSION)
-        if isinstance(self._event_store, SessionEvents):
-            self._event_store.begin(name, message.id)
+        assert isinstance(self._event_store, SessionEvents)
+        kept = self._event_store.begin(name, message.id)
         # Kept before anything that the request causes, so that it is what the rest is resumed from.
         priming = await self._mint_priming_event(name, revision)
         stream = EventStream(send, [(b"mcp-session-id", self.mcp_session_id.encode())])
@@ -184,6 +192,7 @@ class SessionTransport(StreamableHTTPServerTransport):
                 last = await _all_but_last(arrived, stream)
                 settle()
                 await stream.end(last)
+                kept.delivered = bool(last)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             _logger.debug("the session ended before request %s was answered", name)
             await stream.end([])

@@ -16,6 +16,7 @@ from tests.telemetry.conftest import Serving
 SERVERS = Path(__file__).parents[2] / "servers"
 ALICE, BOB = "alice-token-0123456789", "bob-token-0123456789"
 META = "io.modelcontextprotocol/"
+MODERN = "2026-07-28"
 LOST_AFTER = 2.0
 
 
@@ -28,15 +29,13 @@ class Replicas:
         self.more = ""
         self.running: list[Serving] = []
 
-    def start(self, *options: str) -> Serving:
+    def start(self, *options: str, clustered: bool = True) -> Serving:
         folder = self.folder / f"replica{len(self.running)}"
         folder.mkdir()
         config = folder / "mcp-gateway.toml"
         config.write_text(
             f"""
-[cluster]
-url = "{self.redis.url}"
-lost_after = {LOST_AFTER}
+{f'[cluster]{chr(10)}url = "{self.redis.url}"{chr(10)}lost_after = {LOST_AFTER}' if clustered else ""}
 [access.tokens.alice]
 token = "{ALICE}"
 [access.tokens.bob]
@@ -99,6 +98,16 @@ class Host:
         """Return the text of a tool's result."""
         answer = self.ask(at, "tools/call", name=tool, arguments=arguments)
         return answer["result"]["content"][0]["text"]
+
+    def now(self, at: Serving, tool: str, **arguments: Any) -> str:
+        """Return the text of a tool's result, as a host of 2026-07-28 that has no session."""
+        about = {"protocolVersion": MODERN, "clientCapabilities": {}, "clientInfo": {"name": "h", "version": "1"}}
+        meta = {f"{META}{key}": value for key, value in about.items()}
+        message = self.message("tools/call", {"name": tool, "arguments": arguments, "_meta": meta})
+        headers = {"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": tool}
+        answer = self.http.post(f"{at.url}/mcp", json=message, headers=self.headers | headers)
+        assert answer.status_code == 200, answer.text
+        return last_message(answer.text)["result"]["content"][0]["text"]
 
     @contextmanager
     def stream(self, at: Serving, message: Any = None, **headers: str) -> Iterator["Events"]:

@@ -1,0 +1,116 @@
+"""Stop without breaking anything off: no new sessions, running requests end within a grace, and then the rest.
+
+`/readyz` says at once that the gateway stops, so that load balancers send hosts elsewhere.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+
+import anyio
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gateway.core.model.revisions import MODERN_REVISIONS
+from gateway.core.wording import counted
+from gateway.serving.mcp.security import refused_response
+
+logger = logging.getLogger(__name__)
+
+_RETRY_SECONDS = "2"
+
+
+class RunningRequests:
+    """The number of requests that are being answered, and a wait for their end."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self._quiet: anyio.Event | None = None
+
+    @contextmanager
+    def one(self) -> Generator[None]:
+        """Count a request while the context is open."""
+        self.number += 1
+        try:
+            yield
+        finally:
+            self.number -= 1
+            if not self.number and self._quiet is not None:
+                self._quiet.set()
+                self._quiet = None
+
+    async def quiet(self) -> None:
+        """Wait until no request is being answered."""
+        while self.number:
+            self._quiet = self._quiet or anyio.Event()
+            await self._quiet.wait()
+
+
+class Drain:
+    """The end of one gateway's service, which begins when it is asked for. `grace` is in seconds."""
+
+    def __init__(self, running: RunningRequests, grace: float) -> None:
+        self._running = running
+        self._grace = grace
+        self._asked = anyio.Event()
+        self.before: list[Callable[[], Awaitable[None]]] = []
+        """Called when it begins: other replicas are told."""
+        self.after: list[Callable[[], Awaitable[None]]] = []
+        """Called when the running requests have ended, or the grace has: sessions are handed over."""
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the gateway is about to stop."""
+        return self._asked.is_set()
+
+    def ask(self) -> bool:
+        """Let it begin; false if it has begun before."""
+        is_first = not self.has_begun
+        self._asked.set()
+        return is_first
+
+    async def over(self) -> None:
+        """Wait until it has been asked for, and is over."""
+        await self._asked.wait()
+        running = counted(self._running.number, "request")
+        logger.info("stopping: there are no new sessions, and %s may end within %g s", running, self._grace)
+        for tell in self.before:
+            await tell()
+        with anyio.move_on_after(self._grace) as grace:
+            await self._running.quiet()
+        if grace.cancelled_caught:
+            logger.warning("stopping: %s did not end in time", counted(self._running.number, "request"))
+        for tell in self.after:
+            await tell()
+
+    def refusing_sessions(self, app: ASGIApp) -> ASGIApp:
+        """Wrap an endpoint: from then on, it opens no sessions, and keeps no connections open for further requests."""
+        return _RefusingSessions(app, self)
+
+
+class _RefusingSessions:
+    def __init__(self, app: ASGIApp, drain: Drain) -> None:
+        self._app = app
+        self._drain = drain
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_and_close(message: Message) -> None:
+            if message["type"] == "http.response.start" and self._drain.has_begun:
+                others = [(name, value) for name, value in message["headers"] if name.lower() != b"connection"]
+                message = {**message, "headers": [*others, (b"connection", b"close")]}
+            await send(message)
+
+        if self._drain.has_begun and opens_session(scope):
+            words = "the gateway is about to stop: open the session in a moment"
+            return await refused_response(503, words, {"Retry-After": _RETRY_SECONDS})(scope, receive, send_and_close)
+        return await self._app(scope, receive, send_and_close)
+
+
+def opens_session(scope: Scope) -> bool:
+    """Whether a request can only open a session: one without the id of a session, of a revision that has them."""
+    headers = Headers(scope=scope)
+    return (
+        scope["method"] == "POST"
+        and "mcp-session-id" not in headers
+        and headers.get("mcp-protocol-version") not in MODERN_REVISIONS
+    )

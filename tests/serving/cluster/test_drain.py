@@ -1,0 +1,104 @@
+"""A gateway that is told to stop: nothing that it can still finish is broken off, and another goes on with the rest."""
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.serving.cluster.conftest import Host, Replicas
+from tests.telemetry.conftest import Serving
+
+A_MINUTE = 60
+
+
+def stopping(gateway: Serving) -> None:
+    """Tell the gateway to stop, and wait until it says so."""
+    gateway.process.terminate()
+    gateway.line_with("stopping: ")
+
+
+def test_running_calls_end_and_new_sessions_are_refused(replicas: Replicas, host: Callable[..., Host]) -> None:
+    first = replicas.start(clustered=False)
+    alice, late = host(), host()
+    alice.open(first)
+    with ThreadPoolExecutor() as threads:
+        running = threads.submit(alice.call, first, "own__sleep", seconds=2)
+        time.sleep(0.5)
+        stopping(first)
+        assert first.get("/readyz")[0] == 503
+        refused = late.post(first, late.message("initialize", {}))
+        assert refused.status_code == 503
+        assert refused.headers["retry-after"]
+        assert refused.headers["connection"] == "close"
+        assert host().now(first, "all__count").startswith("1 "), "what needs no session is answered"
+        assert running.result(A_MINUTE).startswith("1 ")
+    assert first.process.wait(A_MINUTE) == 0
+
+
+def test_a_second_signal_ends_at_once(replicas: Replicas, host: Callable[..., Host]) -> None:
+    first = replicas.start(clustered=False)
+    alice = host()
+    alice.open(first)
+    call = alice.message("tools/call", {"name": "own__sleep", "arguments": {"seconds": 30}})
+    with alice.stream(first, call) as events:
+        assert next(iter(events)) is None
+        stopping(first)
+        began = time.monotonic()
+        first.process.terminate()
+        assert list(events) == []
+    first.process.wait(A_MINUTE)
+    assert time.monotonic() - began < 15
+
+
+def test_a_session_goes_on_elsewhere_at_once(replicas: Replicas, host: Callable[..., Host]) -> None:
+    first, second = replicas.start(), replicas.start()
+    alice, late = host(), host()
+    alice.open(first)
+    with ThreadPoolExecutor() as threads:
+        running = threads.submit(alice.call, second, "own__sleep", seconds=2)
+        time.sleep(0.5)
+        stopping(first)
+        assert not late.open(first).startswith(alice.headers["Mcp-Session-Id"].split(".")[0]), "opened at the other"
+        assert running.result(A_MINUTE).startswith("1 ")
+    assert first.process.wait(A_MINUTE) == 0
+    assert alice.call(second, "all__count").startswith("1 ")
+    assert late.call(second, "all__count").startswith("2 ")
+
+
+def test_an_answer_that_the_host_has_not_got_is_left_behind_for_it(
+    replicas: Replicas, host: Callable[..., Host]
+) -> None:
+    first, second = replicas.start(), replicas.start()
+    alice = host()
+    alice.open(first)
+    call = alice.message("tools/call", {"name": "own__sleep", "arguments": {"seconds": 1}})
+    with alice.stream(first, call) as events:
+        assert next(iter(events)) is None  # and leaves with the id to resume from
+    time.sleep(2)
+    stopping(first)
+    assert first.process.wait(A_MINUTE) == 0
+    with alice.stream(second, **{"Last-Event-ID": events.id}) as rest:
+        (answer,) = rest
+    assert answer["id"] == call["id"]
+    assert answer["result"]["content"][0]["text"].startswith("1 ")
+
+
+@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25"])
+def test_a_stream_of_changes_goes_on_elsewhere(replicas: Replicas, host: Callable[..., Host], revision: str) -> None:
+    first, second = replicas.start(), replicas.start()
+    alice = host(revision=revision)
+    alice.open(first)
+    alice.ask(first, "resources/list")
+    assert alice.ask(first, "resources/subscribe", uri="memo://one") == {"jsonrpc": "2.0", "id": 3, "result": {}}
+    time.sleep(0.3)  # what the others need is written in the background
+    with alice.stream(first) as events:
+        threading.Timer(0.5, first.process.terminate).start()
+        list(events)  # it ends
+    first.process.wait(A_MINUTE)
+    resumed = {"Last-Event-ID": events.id} if events.id else {}
+    with alice.stream(second, **resumed) as rest:
+        threading.Timer(1.0, lambda: host().now(second, "all__count")).start()
+        changes = (event for event in rest if event is not None)
+        assert next(changes)["params"] == {"uri": "memo://one"}
