@@ -1,6 +1,6 @@
 """A stdio server with state, from the standard library alone: `count` counts its calls, `sleep` takes its time.
 
-One resource, `memo://one`, changes with each count.
+One resource, `memo://NAME`, changes with each count: `python stateful_stdio.py NAME`.
 """
 
 import json
@@ -9,10 +9,11 @@ import sys
 import threading
 import time
 
+URI = f"memo://{sys.argv[1]}"
 TOOLS = [{"name": name, "inputSchema": {"type": "object"}} for name in ("count", "sleep")]
 LISTS = {
     "tools/list": {"tools": TOOLS},
-    "resources/list": {"resources": [{"uri": "memo://one", "name": "one"}]},
+    "resources/list": {"resources": [{"uri": URI, "name": "memo"}]},
     "resources/templates/list": {"resourceTemplates": []},
     "prompts/list": {"prompts": []},
     "resources/subscribe": {},
@@ -40,7 +41,7 @@ def answer(message):
     if params["name"] == "sleep":
         time.sleep(params["arguments"]["seconds"])
     calls += 1
-    write({"method": "notifications/resources/updated", "params": {"uri": "memo://one"}})
+    write({"method": "notifications/resources/updated", "params": {"uri": URI}})
     return {"content": [{"type": "text", "text": f"{calls} {os.getpid()}"}]}
 
 

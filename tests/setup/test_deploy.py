@@ -115,9 +115,11 @@ def test_the_configurations_are_valid(place: str, monkeypatch: pytest.MonkeyPatc
     """And ask for no other variable than those that the example sets or the page names."""
     for name in ("TOKEN", "STORE_KEY", "CONTENT_KEY", "LOGINS_KEY"):
         monkeypatch.setenv(f"MCP_GATEWAY_{name}", "0123456789abcdef" * 4)
+    monkeypatch.setenv("REDIS_PASSWORD", "0123456789abcdef")
     settings = load_settings(DEPLOY / place / "mcp-gateway.toml").settings
     assert settings.http.token
     assert settings.store.url.startswith("s3://")
+    assert settings.cluster.url is not None
 
 
 def test_kubernetes_knows_every_object() -> None:

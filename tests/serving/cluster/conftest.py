@@ -42,10 +42,10 @@ token = "{ALICE}"
 token = "{BOB}"
 [upstreams.own]
 command = {json.dumps(sys.executable)}
-args = [{json.dumps(str(SERVERS / "stateful_stdio.py"))}]
+args = [{json.dumps(str(SERVERS / "stateful_stdio.py"))}, "own"]
 [upstreams.all]
 command = {json.dumps(sys.executable)}
-args = [{json.dumps(str(SERVERS / "stateful_stdio.py"))}]
+args = [{json.dumps(str(SERVERS / "stateful_stdio.py"))}, "all"]
 session = "shared"
 {self.more}
 """,
