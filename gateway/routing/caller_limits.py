@@ -1,6 +1,6 @@
 """How much each principal, and each token with limits of its own, may ask for: calls, bytes, tokens of images.
 
-Everything is counted in memory, so a restart forgets it, and each gateway counts for itself.
+Everything is counted in memory, so a restart forgets it. Replicas of one gateway also count together (`SharedUse`).
 """
 
 import time
@@ -16,7 +16,8 @@ from gateway.core.model.caller import Caller
 from gateway.core.model.grant import UNLIMITED, Quota
 from gateway.core.model.json_size import MANY_VALUES, size_of
 from gateway.core.wording import counted, size_words
-from gateway.errors import TooManyCalls
+from gateway.errors import StateUnavailable, TooManyCalls
+from gateway.routing.replica_port import Exceeded, SharedLimit, SharedUse
 
 COUNTED = frozenset({"tools/call", "resources/read", "prompts/get", "tasks/get"})
 """The requests whose results are counted; of these, `tools/call` is a call."""
@@ -68,10 +69,11 @@ class _Use:
 
 
 class _Limit(NamedTuple):
-    """A limit, and the use that it is for."""
+    """A limit, the use that it is for, and whose that is."""
 
     most: int
     use: _Use
+    who: tuple[str, str]
 
 
 class CallerLimits:
@@ -131,9 +133,10 @@ class CallerLimits:
         if (most := getattr(own, kind)) is not None:
             # Tokens and those who come without one, such as people, have names that may be the same.
             who = ("own", caller.principal) if caller.token is None else ("token", caller.token)
-            return _Limit(most, self._use(who))
+            return _Limit(most, self._use(who), who)
         if (most := getattr(self.quota, kind)) is not None:
-            return _Limit(most, self._use(("principal", caller.principal)))
+            who = ("principal", caller.principal)
+            return _Limit(most, self._use(who), who)
         return None
 
     def _use(self, key: tuple[str, str]) -> _Use:
@@ -151,9 +154,40 @@ class CountedRequest:
     """A request while it runs: enter it, and give it the result."""
 
     def __init__(self, limits: Mapping[str, _Limit], *, is_call: bool) -> None:
+        self._limits = limits
+        self._is_call = is_call
+        self._shared: SharedUse | None = None
         self._at_once = limits.get("calls_at_once") if is_call else None
         self._bytes = limits.get("bytes_per_day")
         self._pictures = limits.get("picture_tokens_per_day")
+
+    async def shared(self, use: SharedUse) -> "CountedRequest":
+        """Count the request with those at other replicas, and return it. While they cannot be asked, it is enough here.
+
+        Raises:
+            TooManyCalls: it is one too many.
+        """
+        kinds = [kind for kind in self._limits if kind != "requests_per_minute"]
+        if not self._is_call:
+            kinds = [kind for kind in kinds if not kind.startswith("calls_")]
+        if not kinds:
+            return self
+        try:
+            exceeded = await use.begin([self._as_shared(kind) for kind in kinds])
+        except StateUnavailable:
+            return self
+        if exceeded is not None:
+            raise _exceeded(exceeded)
+        self._shared = use
+        return self
+
+    def _as_shared(self, kind: str) -> SharedLimit:
+        limit = self._limits[kind]
+        return SharedLimit(kind, limit.most, limit.who)
+
+    def _add(self, kind: str, amount: int) -> None:
+        if self._shared is not None and kind in self._limits:
+            self._shared.add(self._as_shared(kind), amount)
 
     def __enter__(self) -> "CountedRequest":
         if self._at_once is not None:
@@ -165,22 +199,41 @@ class CountedRequest:
     ) -> None:
         if self._at_once is not None:
             self._at_once.use.running -= 1
+            self._add("calls_at_once", -1)
 
     async def returned(
         self, result: Mapping[str, Any], picture_tokens: Callable[[Mapping[str, Any]], int] = lambda _: 0
     ) -> None:
         """Count the result's size, and the tokens of its images if they are limited: `picture_tokens` returns them."""
         if self._pictures is not None:
-            self._pictures.use.pictures += picture_tokens(result)
+            pictures = picture_tokens(result)
+            self._pictures.use.pictures += pictures
+            self._add("picture_tokens_per_day", pictures)
         if self._bytes is None:
             return
         size = size_of(result, most_values=MANY_VALUES)
         if not size.is_whole:
             size = await to_thread.run_sync(size_of, result)
         self._bytes.use.bytes += size.characters
+        self._add("bytes_per_day", size.characters)
 
 
 _NOT_COUNTED = CountedRequest({}, is_call=False)
+
+
+def _exceeded(exceeded: Exceeded) -> TooManyCalls:
+    kind, most, _ = exceeded.limit
+    match kind:
+        case "calls_at_once":
+            return TooManyCalls(_only(most, "at once"), remedy="try again when one of those running has ended")
+        case "calls_per_minute":
+            return _spent(_only(most, "a minute"), exceeded.seconds)
+        case "calls_per_day":
+            return _spent(_only(most, "a day"), exceeded.seconds)
+        case "bytes_per_day":
+            return _spent(f"only results of {size_words(most)} a day are allowed", exceeded.seconds)
+        case _:
+            return _spent(f"only images of {counted(most, 'token')} a day are allowed", exceeded.seconds)
 
 
 def _only(most: int, when: str) -> str:

@@ -41,6 +41,7 @@ from gateway.routing.ports import (
     UpstreamsPort,
 )
 from gateway.routing.prompts import Prompts
+from gateway.routing.replica_port import OwnerFor, ReplicaPort, SharedUse
 from gateway.routing.required_scopes import check_scopes
 from gateway.routing.resources import Resources
 from gateway.routing.tasks import METHODS as TASK_METHODS
@@ -95,6 +96,8 @@ class Router:
         self._configured = profile or settings.gateway.profile
         self._availability = Availability(upstreams)
         self._limits = CallerLimits(settings.access.limits.quota)
+        self._shared_use: SharedUse | None = None
+        self._owner_for: OwnerFor = lambda upstream, caller: None
         self._rules = CallRules(upstreams, settings, pins)
         self._approvals = Approvals(settings.policy.approval_lasts, on_verdict=self._note_verdict)
         opened = OpenPages()
@@ -137,6 +140,29 @@ class Router:
             calibration,
             arguments,
         )
+
+    def join(self, replica: ReplicaPort, owner_for: OwnerFor) -> None:
+        """Be one of several replicas: limits are counted together, and some calls are for the one that has the state.
+
+        `owner_for` returns the owner of the state that a caller's calls to an upstream act on.
+        """
+        self._shared_use, self._owner_for = replica.use, owner_for
+        self._calls.join(replica, owner_for)
+
+    def state_of(self, params: Mapping[str, Any], caller: Caller) -> tuple[str, str] | None:
+        """Return the upstream that a call goes to, and the owner of the state there; None if none is kept.
+
+        Does not wait for upstreams; a tool that is not known yet has no state either.
+        """
+        try:
+            caller = self._able(caller)
+            route = self._catalogues.catalogue(self._listed(caller), caller).routes.get(str(params.get("name")))
+        except ProfileError:  # the request is refused for that
+            return None
+        if route is None or route.upstream == OWN:
+            return None
+        owner = self._owner_for(route.upstream, caller)
+        return None if owner is None else (route.upstream, owner)
 
     @property
     def telemetry(self) -> Telemetry:
@@ -189,7 +215,7 @@ class Router:
         entry = self._entry(method, params, caller, profile)
         context = RequestContext(caller, profile, listed, host, on_progress, audit=entry)
         async with entry:
-            with self._counted(method, params, caller, profile) as counted:
+            with await self._counted(method, params, caller, profile) as counted:
                 match method:
                     case "tools/call":
                         result = await self._calls.call(params, context)
@@ -211,10 +237,13 @@ class Router:
             entry.shown(result)
             return result
 
-    def _counted(self, method: str, params: Mapping[str, Any], caller: Caller, profile: Profile) -> CountedRequest:
+    async def _counted(
+        self, method: str, params: Mapping[str, Any], caller: Caller, profile: Profile
+    ) -> CountedRequest:
         """Count a request against the caller's limits; one too many is logged, as every other call is."""
         try:
-            return self._limits.begin(method, caller)
+            counted = self._limits.begin(method, caller)
+            return counted if self._shared_use is None else await counted.shared(self._shared_use)
         except TooManyCalls as error:
             if method != "tools/call":
                 logger.info("%s of %s is refused: %s", method, caller.principal, error.message)

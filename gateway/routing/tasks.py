@@ -5,8 +5,9 @@ https://modelcontextprotocol.io/seps/2663-tasks-extension
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
+from gateway.core.apps import Audience
 from gateway.core.model.caller import Caller
 from gateway.core.tools.catalogue import Route
 from gateway.core.wording import plain
@@ -50,3 +51,19 @@ class Tasks:
 def unknown_task(task_id: str) -> UnknownTask:
     """Return the error for a task that does not exist for a caller."""
     return UnknownTask(f"this caller has no task {plain(task_id, 100)!r}", remedy="call the tool again")
+
+
+def wire_route(route: Route) -> dict[str, str]:
+    """Return what another replica needs of the route of a task (`route_of`)."""
+    return {
+        "upstream": route.upstream,
+        "tool": route.tool,
+        "audience": route.audience,
+        "only_app": "yes" if route.only_app else "",
+    }
+
+
+def route_of(wire: Mapping[str, str]) -> Route:
+    """Return the route of a task that another replica was given."""
+    audience = cast("Audience", wire.get("audience", "model"))
+    return Route(wire["upstream"], wire["tool"], audience=audience, only_app=bool(wire.get("only_app")))

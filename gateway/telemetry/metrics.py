@@ -40,12 +40,14 @@ def _nothing() -> Sizes:
 
 
 class Metrics:
-    """The metrics of one gateway. `upstreams`, `store` and `sessions` return the current values when read."""
+    """The metrics of one gateway. `upstreams`, `store`, `sessions` and `replicas` return current values."""
 
     def __init__(self) -> None:
         self.upstreams: Mapping[str, ObservedUpstream] = {}
         self.store: Callable[[], Sizes] = _nothing
         self.sessions: Callable[[], int] = lambda: 0
+        self.replicas: Callable[[], Sizes | None] = lambda: None
+        """Returns the number of replicas, and 1 if the Redis of the cluster can be used; None: there is no cluster."""
         self.calls = Counter("mcp_gateway_calls_total", "Tool calls, by upstream and outcome.", ("upstream", "outcome"))
         self.call_seconds = Histogram(
             "mcp_gateway_call_duration_seconds",
@@ -79,6 +81,12 @@ class Metrics:
             "mcp_gateway_media_job_duration_seconds",
             "Duration of media jobs, including the wait for a worker.",
             _SECONDS,
+        )
+        self.requests_passed_on = Counter(
+            "mcp_gateway_requests_passed_on_total", "Requests that were passed on to another replica of the cluster."
+        )
+        self.sessions_taken_over = Counter(
+            "mcp_gateway_sessions_taken_over_total", "Sessions that were taken over from another replica."
         )
         self._all: tuple[Metric, ...] = (
             Reading("mcp_gateway_info", "Always 1; the version.", lambda: [((__version__,), 1)], ("version",)),
@@ -114,11 +122,24 @@ class Metrics:
             self.media_failures,
             self.media_seconds,
             Reading("mcp_gateway_sessions", "Open sessions of hosts.", lambda: [((), self.sessions())]),
+            Reading("mcp_gateway_replicas", "Replicas of the cluster, as this one knows them.", self._cluster(0)),
+            Reading(
+                "mcp_gateway_cluster_redis_up", "1 if the Redis of the cluster can be used, 0 if not.", self._cluster(1)
+            ),
+            self.requests_passed_on,
+            self.sessions_taken_over,
         )
 
     def exposition(self) -> str:
         """Return all metrics in Prometheus' text format."""
         return exposition(self._all)
+
+    def _cluster(self, place: int) -> Callable[[], Iterable[tuple[Labels, float]]]:
+        def read() -> Iterable[tuple[Labels, float]]:
+            found = self.replicas()
+            return [] if found is None else [((), found[place])]
+
+        return read
 
     def _states(self) -> Iterable[tuple[Labels, float]]:
         for name, upstream in self.upstreams.items():

@@ -285,6 +285,10 @@ class Upstream:
             return mine + kind[1]
         return mine + self.default.identity.mark if self.default.has_listed else None
 
+    def owner_for(self, caller: Caller) -> str | None:
+        """Return the owner of the state that a caller's calls act on; None if nothing is kept for anybody."""
+        return self._sessions.owner_for(caller)
+
     # -- principals ----------------------------------------------------------------------------------------------------
 
     def for_principal(self, principal: str) -> Upstream:

@@ -369,6 +369,7 @@ async def serve_http_with(
             proxy_beside(gateway, settings, essential=True),
         ):
             router = gateway.router
+            _join(cluster, gateway, serving)
             if gateway.audit is not None:
                 _record(gateway.audit, access, authorization)
             console = await serving.console.console() if settings.console.enabled and serving.console else None
@@ -394,6 +395,15 @@ async def serve_http_with(
             attached = None if beside is None else partial(beside.attached, gateway)
             await _serve_on(app, settings.http, bound, attached, cluster, stop)
     return DONE
+
+
+def _join(cluster: "Cluster | None", gateway: Gateway, serving: Serving) -> None:
+    """Let the gateway be one of several, if it is."""
+    if cluster is not None:
+        cluster.upstream_of = gateway.router.state_of
+        cluster.observed_by(gateway.router.telemetry.metrics)
+        gateway.join(cluster)
+        serving.replicas = cluster.report
 
 
 def _link_key(settings: Settings, cluster: "Cluster | None") -> bytes:

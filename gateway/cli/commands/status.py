@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gateway._version import __version__
 from gateway.cli.command_context import AsJson
 from gateway.cli.exit_codes import DONE, FAILED, complain
 from gateway.cli.running_gateways import Name, Pid, matching, since
@@ -74,6 +75,8 @@ def _show(report: Mapping[str, Any]) -> None:
     if audit := report.get("audit"):  # missing in the status of an older gateway
         problem = f", which cannot be written: {audit['problem']}" if audit["problem"] else ""
         say(f"  audit: {audit['path']}{problem}")
+    for replica in report.get("replicas") or ():  # missing in the status of an older gateway
+        say(f"  replica {_replica(replica)}")
     _show_hosts(report["hosts"], report.get("attached") or ())  # missing in the status of an older gateway
     _show_waiting(report)
     if report["upstreams"]:
@@ -95,6 +98,16 @@ def _show_hosts(hosts: Sequence[Mapping[str, Any]], attached: Sequence[Mapping[s
         if host["environment"]:
             names = plain(", ".join(host["environment"]), 1_000)
             say(f"    process {host['pid']} was started with other values of {names}: those of the gateway hold")
+
+
+def _replica(replica: Mapping[str, Any]) -> str:
+    """Describe a replica of the cluster."""
+    own = ", this one" if replica["own"] else ""
+    version = (
+        "" if replica["own"] or replica["version"] == __version__ else f", version {plain(replica['version'], 40)}"
+    )
+    facts = (replica["state"], plain(replica["address"], 200), f"for {since(replica['started'])}")
+    return f"{replica['id']}{own}: {', '.join(facts)}{version}"
 
 
 def _show_upstream(upstream: Mapping[str, Any]) -> None:

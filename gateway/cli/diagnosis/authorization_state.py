@@ -35,13 +35,14 @@ async def check_state(context: CheckContext) -> list[CheckResult]:
 
 
 def _redis(url: str) -> Iterator[CheckResult]:
+    from gateway.serving.authorization.redis_records import TAG
     from gateway.serving.authorization.redis_state import RedisState
 
     RedisState(url)  # says what is wrong with the URL, or not installed
     from redis.exceptions import RedisClusterException, RedisError
 
     try:
-        found = _redis_info(url)
+        found = redis_info(url, TAG)
     except (RedisError, RedisClusterException, OSError) as error:
         yield _unreachable("Redis", error)
         return
@@ -60,18 +61,16 @@ def _redis(url: str) -> Iterator[CheckResult]:
         yield _unencrypted("rediss:// in place of redis://, and TLS in Redis (tls-port)")
 
 
-def _redis_info(url: str) -> Mapping[str, Any]:
-    """Return what `INFO` says; in a cluster, that of the node which has the keys."""
+def redis_info(url: str, tag: str) -> Mapping[str, Any]:
+    """Return what `INFO` says; in a cluster, that of the node which has the keys with this tag."""
     from redis import Redis, RedisCluster
-
-    from gateway.serving.authorization.redis_records import TAG
 
     limits: dict[str, Any] = {"socket_timeout": _SECONDS, "socket_connect_timeout": _SECONDS}
     if not url.startswith(CLUSTER_SCHEMES):
         with cast("Any", Redis).from_url(url, **limits) as redis:
             return redis.info()
     with cast("Any", RedisCluster).from_url(url.replace("+cluster", "", 1), **limits) as cluster:
-        return cluster.info(target_nodes=cluster.get_node_from_key(TAG))
+        return cluster.info(target_nodes=cluster.get_node_from_key(tag))
 
 
 def _postgres(url: str) -> Iterator[CheckResult]:

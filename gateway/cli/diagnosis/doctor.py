@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from gateway.cli.diagnosis.authorization_state import check_state
 from gateway.cli.diagnosis.check_context import CheckContext, Shown, ignore_progress
+from gateway.cli.diagnosis.cluster_state import check_cluster
 from gateway.cli.diagnosis.configuration import examine_configuration
 from gateway.cli.diagnosis.environment import check_environment
 from gateway.cli.diagnosis.findings import CheckResult, Diagnosis
@@ -29,6 +30,7 @@ CHECKS: tuple[Check, ...] = (
     check_shared,
     check_port,
     check_state,
+    check_cluster,
     try_store,
     check_media,
 )

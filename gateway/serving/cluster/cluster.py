@@ -9,8 +9,10 @@ from typing import Any
 
 import anyio
 import httpx2
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from gateway.config.moments import moment_text
 from gateway.config.schema import Settings
 from gateway.core.model.caller import Caller
 from gateway.errors import StateUnavailable
@@ -23,16 +25,28 @@ from gateway.serving.cluster.session_forwarding import SessionForwarding, answer
 from gateway.serving.cluster.session_index import SessionIndex, SessionRecord
 from gateway.serving.cluster.session_notes import SessionNotes
 from gateway.serving.cluster.shared_secret import SharedSecret
+from gateway.serving.cluster.shared_use import RedisUse
+from gateway.serving.cluster.soon import Soon
+from gateway.serving.cluster.state_owners import StateOwners
+from gateway.serving.cluster.task_index import TaskIndex
 from gateway.serving.databases.availability import Availability
 from gateway.serving.databases.redis_connection import RedisConnection
 from gateway.serving.mcp.cluster_port import HOP_SCOPE, SessionsPort
+from gateway.serving.mcp.request_caller import principal_of
 from gateway.serving.mcp.security import refused_response
+from gateway.serving.mcp.service import OF_TASKS
 from gateway.system.background_tasks import background_tasks
+from gateway.telemetry.metrics import Metrics
+from gateway.upstream.bridging.signed_state import replica_of_state
+from gateway.upstream.connection.owners import client_of
 
 logger = logging.getLogger(__name__)
 
 _LEAVING_SECONDS = 5.0
 """Time to hand the sessions over."""
+
+
+StateOf = Callable[[Mapping[str, Any], Caller], tuple[str, str] | None]
 
 
 class Cluster:
@@ -54,9 +68,16 @@ class Cluster:
         self.replicas = Replicas(self.connection, own, cluster.lost_after, self._forgotten)
         self.index = SessionIndex(self.connection, self.own, settings.http.session_idle)
         self.journal = SessionNotes(self.index)
+        self._soon = Soon(self.connection)
+        self._owners = StateOwners(self.connection, self.replicas, self.index)
+        self._tasks = TaskIndex(self.connection, self._soon, self.own)
+        self.use = RedisUse(self.connection, self._soon, self.own, lambda: [one.id for one in self.replicas.others()])
+        self.upstream_of: StateOf = lambda params, caller: None
+        """Returns the upstream that a call goes to and the owner of the state there; None if there is none."""
         marks = HopMarks(self.own, partial(self.secret.key, "hop"))
         self._marks = marks
         self._sessions: SessionsPort | None = None
+        self._metrics: Metrics | None = None
         self._forwarder = Forwarder(client, marks)
 
     # -- the HTTP side -------------------------------------------------------------------------------------------------
@@ -102,8 +123,55 @@ class Cluster:
         receive: Receive,
         send: Send,
     ) -> bool:
-        """Pass on a request of 2026-07-28, if it is about what another replica has."""
-        return False
+        """Pass on a request of 2026-07-28, if it is about what another replica has (`ClusterPort`)."""
+        if HOP_SCOPE in scope:
+            return False
+        there = await self._home_of_request(method, params, caller)
+        return there is not None and await self._forwarded(there, scope, receive, send)
+
+    async def _home_of_request(
+        self, method: str, params: Mapping[str, Any], caller: Callable[[], Caller]
+    ) -> Replica | None:
+        if (replica := replica_of_state(params.get("requestState"))) is not None:
+            return await self.replicas.find(replica)
+        task = params.get("taskId")
+        if method in OF_TASKS and isinstance(task, str):
+            return await self._home_of_task(client_of(caller()), task)
+        if method != "tools/call":
+            return None
+        asking = caller()
+        if self._keeps_by_principal and (home := await self._owners.home("", _home_name(asking.principal))) is not None:
+            return home
+        state = self.upstream_of(params, asking)
+        return None if state is None else await self._owners.home(*state)
+
+    async def _home_of_task(self, client: str, task: str) -> Replica | None:
+        try:
+            found = await self._tasks.find(client, task)
+        except StateUnavailable:
+            return None
+        return None if found is None else await self.replicas.find(found[0])
+
+    # -- routing (`gateway.routing.replica_port.ReplicaPort`) ----------------------------------------------------------
+
+    def state_key(self) -> bytes:
+        """Return the key that `requestState` is signed with."""
+        return self.secret.key("state")
+
+    async def before_call(self, upstream: str, owner: str) -> None:
+        """Note that a call is made to an upstream that keeps state for its owner."""
+        await self._owners.before_call(upstream, owner)
+
+    def task_given(self, client: str, task: str, route: Mapping[str, str]) -> None:
+        """Note where a task is."""
+        self._tasks.given(client, task, route)
+
+    async def route_of_task(self, client: str, task: str) -> Mapping[str, str] | None:
+        """Return the route of a task."""
+        found = await self._tasks.find(client, task)
+        return None if found is None else found[1]
+
+    # -- other replicas ------------------------------------------------------------------------------------------------
 
     async def _forwarded(self, there: Replica, scope: Scope, receive: Receive, send: Send) -> bool:
         """Pass a request on; false if nothing listens there."""
@@ -118,12 +186,44 @@ class Cluster:
 
     async def _take_over(self, found: SessionRecord) -> None:
         """Prepare for a session that another replica had."""
+        self._owners.taken_over(found)
+        if self._metrics is not None:
+            self._metrics.sessions_taken_over.add(1)
 
     async def _home_of(self, scope: Scope) -> Replica | None:
         """Return the replica for a new session, if that is another one."""
         if self.replicas.own.state == "draining":
             return next((one for one in self.replicas.others() if one.state == "up"), None)
-        return None
+        if not self._keeps_by_principal:
+            return None
+        return await self._owners.home("", _home_name(principal_of(HTTPConnection(scope))))
+
+    @property
+    def _keeps_by_principal(self) -> bool:
+        """Whether an upstream keeps state for more than one host of a principal."""
+        rules = (one.session for one in self._settings.upstreams.values() if one.enabled)
+        return any(rule is not None and rule not in ("shared", "host-session") for rule in rules)
+
+    def observed_by(self, metrics: Metrics) -> None:
+        """Let the metrics have the replicas, and what goes from one to another."""
+        metrics.replicas = lambda: (1 + len(self.replicas.others()), 0 if self.connection.availability.is_away else 1)
+        self._metrics = metrics
+        self._forwarder.on_passed_on = lambda: metrics.requests_passed_on.add(1)
+
+    def report(self) -> list[dict[str, Any]]:
+        """Return the replicas for `status`: this one first."""
+        known = (self.replicas.own, *self.replicas.others())
+        return [
+            {
+                "id": one.id,
+                "address": one.address,
+                "state": one.state,
+                "started": moment_text(one.started),
+                "version": one.version,
+                "own": one is self.replicas.own,
+            }
+            for one in known
+        ]
 
     # -- being there ---------------------------------------------------------------------------------------------------
 
@@ -141,12 +241,20 @@ class Cluster:
         """Context manager around serving: on leaving it, the others are told, if they have not been before."""
         async with background_tasks() as tasks:
             tasks.start_soon(self.index.run)
+            tasks.start_soon(self._soon.run)
+            tasks.start_soon(self._agree)
             tasks.start_soon(self.replicas.run)
             try:
                 yield
             finally:
                 with anyio.move_on_after(_LEAVING_SECONDS, shield=True):
                     await self.left()
+
+    async def _agree(self) -> None:
+        """Run forever: have the same secret as the others, also if Redis was away at the start, or has forgotten it."""
+        while True:
+            await anyio.sleep(self._settings.cluster.lost_after)
+            await self.secret.agree(self.connection)
 
     async def draining(self) -> None:
         """Tell the others that this replica takes no new sessions (`ClusterPort.draining`)."""
@@ -167,6 +275,12 @@ class Cluster:
         """Redis has lost what this replica has told it."""
         logger.warning("the Redis of the cluster has forgotten everything: sessions are told to it again")
         self.index.rewrite()
+        self._owners.rewrite(self._soon)
+
+
+def _home_name(principal: str) -> str:
+    """Return the owner of all that upstreams keep for a principal and its hosts together."""
+    return f"principal {principal}"
 
 
 @asynccontextmanager

@@ -1,7 +1,7 @@
 """Pass an HTTP request on to another replica as it is, and its response back, both while they arrive."""
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import anyio
@@ -45,6 +45,8 @@ class Forwarder:
     """Passes requests on, each over a connection of its own."""
 
     def __init__(self, client: httpx2.AsyncClient, marks: HopMarks) -> None:
+        self.on_passed_on: Callable[[], object] = lambda: None
+        """Called for each request that another replica has begun to answer."""
         self._client = client
         self._marks = marks
 
@@ -84,6 +86,7 @@ class Forwarder:
             raise Unreachable from error
         except httpx2.TransportError as error:
             raise BrokenOff(body.request_id()) from error
+        self.on_passed_on()
         is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
         try:
             headers = [

@@ -24,9 +24,8 @@ class SharedSecret:
         """Use the secret of the others, or give them this one if they have none: they have come later, or forgot it."""
         try:
             async with connection.reached() as redis:
-                before = await redis.set(SECRET, self._value.hex(), nx=True, get=True)
-                if before is not None:
-                    self._value = _read(before)
+                if not await redis.set(SECRET, self._value.hex(), nx=True):
+                    self._value = _read(await redis.get(SECRET))
         except StateUnavailable:
             return
 

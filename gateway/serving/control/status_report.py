@@ -82,6 +82,8 @@ class Serving:
     console: "ConsoleOnRequest | None" = None
     shared: "SharedPort | None" = None
     """The hosts on stdio that attach to the gateway, if they can."""
+    replicas: Callable[[], list[dict[str, Any]] | None] = lambda: None
+    """The replicas of the cluster, this one first; None if there is no cluster."""
     on_reachable: Callable[[str | None], object] = unheard
     """Called when commands and hosts can reach the gateway, with None, or with the reason why they cannot."""
 
@@ -110,6 +112,7 @@ async def report(running: Running, serving: Serving, reloader: Reloader) -> dict
         "audit": None if (trail := running.audit) is None else {"path": str(trail.path), "problem": trail.problem},
         "hosts": [_host(host, running.router, serving.shared) for host in serving.connected_hosts()],
         "attached": None if serving.shared is None else serving.shared.report(),
+        "replicas": serving.replicas(),
         "approvals": sum(each.verdict is None for each in running.router.approvals.listed()),
         "upstreams": [_upstream(upstream, memory, running.pins) for upstream in upstreams],
     }

@@ -1,6 +1,6 @@
 """Pass requests between a host and an upstream, whichever era each of them speaks."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -14,7 +14,7 @@ from gateway.errors import InvalidRequest, UpstreamRefused
 from gateway.system.background_tasks import background_tasks
 from gateway.upstream.bridging.input_requests import INPUT_REQUIRED, RETRYABLE
 from gateway.upstream.bridging.input_rounds import drive
-from gateway.upstream.bridging.signed_state import MARK, Seal
+from gateway.upstream.bridging.signed_state import MARK, PARKED, Seal, parked_at, parked_call
 from gateway.upstream.bridging.suspended_calls import SuspendedCall, SuspendedCalls
 from gateway.upstream.connection.client_identity import identity_of
 from gateway.upstream.connection.deadlines import CallLimits
@@ -23,7 +23,6 @@ from gateway.upstream.connection.request_context import RequestContext
 CARRIED_SECONDS = 86_400.0
 """How long a host may keep the state of a modern upstream; the upstream's own limit may be shorter."""
 
-_PARKED = "parked"
 _UPSTREAM = "upstream"
 
 
@@ -59,6 +58,11 @@ class Bridge:
     def __init__(self, suspended: SuspendedCalls | None = None, seal: Seal | None = None) -> None:
         self._suspended = suspended
         self._seal = seal or Seal()
+        self._replica: str | None = None
+
+    def join(self, replica: str, key: Callable[[], bytes]) -> None:
+        """Be one of several replicas, which verify one another's states by a key that they have together."""
+        self._replica, self._seal.key = replica, key
 
     async def request(
         self,
@@ -118,8 +122,8 @@ class Bridge:
                 "requestState was not issued by the gateway", remedy="repeat the request without requestState"
             )
         content = self._seal.open(state, caller, method, {**params, "name": _named(upstream, params)})
-        if _PARKED in content:
-            return params, str(content[_PARKED])
+        if PARKED in content:
+            return params, parked_call(str(content[PARKED]))
         return {**params, "requestState": content[_UPSTREAM]}, None
 
     def _closed(
@@ -136,7 +140,7 @@ class Bridge:
         if result.get("resultType") != INPUT_REQUIRED:
             return result
         if waiting is not None:
-            content, seconds = {_PARKED: waiting.id}, patience
+            content, seconds = {PARKED: parked_at(self._replica, waiting.id)}, patience
         elif result.get("requestState") is not None:
             content, seconds = {_UPSTREAM: result["requestState"]}, CARRIED_SECONDS
         else:

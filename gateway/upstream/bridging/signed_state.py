@@ -10,16 +10,20 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from gateway.core.model.caller import Caller
+from gateway.core.model.json_values import as_object
 from gateway.errors import InvalidRequest
 
 MARK = "gw1."
 """The prefix of a state of ours."""
 
+PARKED = "parked"
+"""The member of a state's content that names a suspended call."""
+_LONGEST_PARKED = 1_000
 _LONGEST = 16 * 1024 * 1024  # the default limit on a request, since an upstream's own state may be large
 
 
 class Seal:
-    """Signs states with a key of this process, so that a host can neither change a state nor use that of another host.
+    """Signs states with a key of this process or of all replicas: no host can change one, or use that of another host.
 
     A state is bound to the principal, the host's name and chosen profile, and the request (method, name or URI, and
     arguments), and it expires. It is signed, not encrypted: the content is the id of the host's own call, or the state
@@ -27,7 +31,9 @@ class Seal:
     """
 
     def __init__(self, *, key: bytes | None = None, now: Callable[[], float] = time.time) -> None:
-        self._key = key or secrets.token_bytes(32)
+        own = key or secrets.token_bytes(32)
+        self.key: Callable[[], bytes] = lambda: own
+        """Returns the key; replaced where several gateways have one together."""
         self._now = now
 
     def close(
@@ -65,4 +71,26 @@ class Seal:
         bound = json.dumps(
             [caller.principal, caller.client_name, caller.profile, method, request], sort_keys=True, default=str
         )
-        return hmac.digest(self._key, hashlib.sha256(bound.encode("utf-8", "surrogatepass")).digest() + body, "sha256")
+        return hmac.digest(self.key(), hashlib.sha256(bound.encode("utf-8", "surrogatepass")).digest() + body, "sha256")
+
+
+def parked_at(replica: str | None, call: str) -> str:
+    """Return the name of a suspended call; that of a replica says where it is suspended."""
+    return call if replica is None else f"{replica}.{call}"
+
+
+def parked_call(name: str) -> str:
+    """Return the call that such a name is for."""
+    return name.rpartition(".")[2]
+
+
+def replica_of_state(state: object) -> str | None:
+    """Return the replica at which the call of a state is suspended, if it says so. The signature is not verified."""
+    if not isinstance(state, str) or not state.startswith(MARK) or len(state) > _LONGEST_PARKED:
+        return None
+    try:
+        raw = base64.b64decode(state.removeprefix(MARK), altchars=b"-_", validate=True)
+        name = as_object(as_object(json.loads(raw[32:])).get("content")).get(PARKED)
+    except (ValueError, RecursionError):
+        return None
+    return name.rpartition(".")[0] or None if isinstance(name, str) else None

@@ -144,6 +144,11 @@ class Sessions:
         slot = self._slots.get(self._key_of(caller, identity_of(caller)))
         return None if slot is None else slot.connection
 
+    def owner_for(self, caller: Caller) -> str | None:
+        """Return the owner of this caller's session; None if it is shared by all."""
+        owner = self._key_of(caller, identity_of(caller)).owner
+        return None if owner == SHARED else owner
+
     def left(self, session: str) -> None:
         """End the connections of a host's session that has ended."""
         owner = owner_by_session(session)

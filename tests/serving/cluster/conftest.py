@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -55,6 +56,10 @@ session = "shared"
         self.running.append(serving)
         return serving
 
+    def settle(self) -> None:
+        """Wait until what the others need has been written, which happens in the background."""
+        time.sleep(0.5)
+
     def end(self) -> None:
         for serving in self.running:
             if serving.process.poll() is None:
@@ -101,13 +106,26 @@ class Host:
 
     def now(self, at: Serving, tool: str, **arguments: Any) -> str:
         """Return the text of a tool's result, as a host of 2026-07-28 that has no session."""
-        about = {"protocolVersion": MODERN, "clientCapabilities": {}, "clientInfo": {"name": "h", "version": "1"}}
+        answer = self.stateless(at, "tools/call", tool, {"name": tool, "arguments": arguments})
+        return answer["result"]["content"][0]["text"]
+
+    def ask_tools(self, at: Serving) -> list[str]:
+        """Return the names of the tools that a host of 2026-07-28 is offered, with both upstreams ready."""
+        tools = self.stateless(at, "tools/list", "", {})["result"]["tools"]
+        return [tool["name"] for tool in tools]
+
+    def stateless(
+        self, at: Serving, method: str, name: str, params: dict[str, Any], capabilities: Any = None
+    ) -> dict[str, Any]:
+        """Return the answer to a request of 2026-07-28."""
+        client = {"name": "h", "version": "1"}
+        about = {"protocolVersion": MODERN, "clientCapabilities": capabilities or {}, "clientInfo": client}
         meta = {f"{META}{key}": value for key, value in about.items()}
-        message = self.message("tools/call", {"name": tool, "arguments": arguments, "_meta": meta})
-        headers = {"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": tool}
+        headers = {"MCP-Protocol-Version": MODERN, "Mcp-Method": method} | ({"Mcp-Name": name} if name else {})
+        message = self.message(method, {**params, "_meta": meta})
         answer = self.http.post(f"{at.url}/mcp", json=message, headers=self.headers | headers)
-        assert answer.status_code == 200, answer.text
-        return last_message(answer.text)["result"]["content"][0]["text"]
+        assert answer.status_code in (200, 400), answer.text
+        return last_message(answer.text)
 
     @contextmanager
     def stream(self, at: Serving, message: Any = None, **headers: str) -> Iterator["Events"]:

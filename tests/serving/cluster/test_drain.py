@@ -92,7 +92,7 @@ def test_a_stream_of_changes_goes_on_elsewhere(replicas: Replicas, host: Callabl
     alice.open(first)
     alice.ask(first, "resources/list")
     assert alice.ask(first, "resources/subscribe", uri="memo://all") == {"jsonrpc": "2.0", "id": 3, "result": {}}
-    time.sleep(0.3)  # what the others need is written in the background
+    replicas.settle()
     with alice.stream(first) as events:
         threading.Timer(0.5, first.process.terminate).start()
         list(events)  # it ends

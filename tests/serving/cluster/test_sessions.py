@@ -1,12 +1,9 @@
 """Sessions of the handshake era before several replicas, behind a load balancer that sends each request anywhere."""
 
 import threading
-import time
 from collections.abc import Callable
 
 from tests.serving.cluster.conftest import BOB, Host, Replicas
-
-A_MINUTE = 60
 
 
 def test_a_session_is_answered_whichever_replica_is_asked(replicas: Replicas, host: Callable[..., Host]) -> None:
@@ -40,7 +37,7 @@ def test_a_session_goes_on_at_another_replica_when_its_own_is_killed(
     alice.open(first)
     assert alice.ask(first, "logging/setLevel", level="warning")["result"] == {}
     assert alice.call(first, "all__count").startswith("1 ")
-    time.sleep(0.3)  # what the others need is written in the background
+    replicas.settle()
     first.process.kill()
     first.process.wait()
     assert alice.call(second, "all__count").startswith("1 "), "an upstream that is shared just works"

@@ -1,0 +1,67 @@
+"""What routing needs of the other replicas, if the gateway is one of several (`gateway.serving.cluster`)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from gateway.core.model.caller import Caller
+
+OwnerFor = Callable[[str, Caller], str | None]
+"""Returns the owner of the state that a caller's calls to an upstream act on; None if it keeps none for anybody."""
+
+
+class SharedLimit(NamedTuple):
+    """A limit that all replicas count together: its name in `Quota`, the maximum, and for whom."""
+
+    kind: str
+    most: int
+    who: tuple[str, str]
+
+
+class Exceeded(NamedTuple):
+    """A limit that has been reached, and the seconds until it may not be any more."""
+
+    limit: SharedLimit
+    seconds: float
+
+
+class SharedUse(Protocol):
+    """What callers have used of their limits at all replicas together."""
+
+    async def begin(self, limits: Sequence[SharedLimit]) -> Exceeded | None:
+        """Count a call against all of the limits; or against none, and return one that has been reached.
+
+        Raises:
+            StateUnavailable: nobody knows at present.
+        """
+        ...
+
+    def add(self, limit: SharedLimit, amount: int) -> None:
+        """Count more, soon: what a call has cost; for `calls_at_once`, -1 when it has ended."""
+        ...
+
+
+class ReplicaPort(Protocol):
+    """This replica among the others."""
+
+    @property
+    def use(self) -> SharedUse: ...
+
+    async def before_call(self, upstream: str, owner: str) -> None:
+        """Note that a call is made to an upstream that keeps state for its owner.
+
+        Raises:
+            UpstreamUnavailable: the replica that had this state is gone. It is raised once.
+        """
+        ...
+
+    def task_given(self, client: str, task: str, route: Mapping[str, str]) -> None:
+        """Note where a task is that a client was given; `route` is what a replica needs to find it."""
+        ...
+
+    async def route_of_task(self, client: str, task: str) -> Mapping[str, str] | None:
+        """Return the route of a task that a client was given at any replica.
+
+        Raises:
+            StateUnavailable: nobody knows at present.
+        """
+        ...

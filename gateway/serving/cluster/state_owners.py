@@ -1,0 +1,126 @@
+"""Which replica has the state of an owner in an upstream (a browser, a login), and whose state was lost with one."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from gateway.errors import StateUnavailable, UpstreamUnavailable
+from gateway.serving.cluster.keys import owner_key
+from gateway.serving.cluster.replicas import Replica, Replicas
+from gateway.serving.cluster.session_index import SessionIndex, SessionRecord
+from gateway.serving.cluster.soon import Soon
+from gateway.serving.databases.redis_connection import Pipe, RedisConnection
+from gateway.upstream.connection.owners import owner_by_session
+
+_KEPT_SECONDS = 86_400
+"""How long a claim lasts without a call; `session_idle` of an upstream is at most this."""
+_SURE_SECONDS = 2.0
+"""How long a claim is not looked at again: nobody takes it from a replica that is there."""
+_MOST = 10_000
+
+Kept = TypeVar("Kept")
+
+State = tuple[str, str]
+"""An upstream, and the owner of state in it."""
+
+
+class StateOwners:
+    """Claims state for this replica, and finds the replica that has it. Nothing is known while Redis is away."""
+
+    def __init__(
+        self,
+        connection: RedisConnection,
+        replicas: Replicas,
+        index: SessionIndex,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._connection = connection
+        self._replicas = replicas
+        self._index = index
+        self._clock = clock
+        self._here: OrderedDict[State, float] = OrderedDict()
+        self._lost: OrderedDict[State, None] = OrderedDict()
+
+    async def home(self, upstream: str, owner: str) -> Replica | None:
+        """Return the replica that has the state; None if it is this one, which it is if no other one has it."""
+        state = upstream, owner
+        now = self._clock()
+        if now - self._here.get(state, float("-inf")) < _SURE_SECONDS:
+            return None
+        try:
+            there = await self._claimed(state)
+        except StateUnavailable:
+            return None
+        if there is None:
+            _put(self._here, state, now)
+        return there
+
+    async def before_call(self, upstream: str, owner: str) -> None:
+        """Note that the state is here.
+
+        Raises:
+            UpstreamUnavailable: it was lost with the replica that had it. It is raised once.
+        """
+        session = owner.removeprefix(owner_by_session(""))
+        record = self._index.of(session) if session != owner else None
+        if record is None:
+            await self.home(upstream, owner)
+        elif upstream not in record.upstreams:
+            record.upstreams.append(upstream)
+            self._index.changed(session)
+        if (upstream, owner) in self._lost:
+            del self._lost[upstream, owner]
+            words = "the replica of the gateway that held its state is gone, and its state is lost"
+            raise UpstreamUnavailable(upstream, words, remedy="call again to start anew")
+
+    def taken_over(self, record: SessionRecord) -> None:
+        """Note that what upstreams kept for a session is lost with the replica that had it."""
+        for upstream in record.upstreams:
+            _put(self._lost, (upstream, owner_by_session(record.id)), None)
+        record.upstreams.clear()
+
+    def rewrite(self, soon: Soon) -> None:
+        """Claim again what is here: Redis has forgotten it."""
+        own = self._replicas.own.id
+        for state in self._here:
+            soon.write(partial(_claim, owner_key(*state), own))
+
+    async def _claimed(self, state: State) -> Replica | None:
+        """Return the other replica that has the state, if that is there; otherwise take it."""
+        key, own = owner_key(*state), self._replicas.own.id
+        async with self._connection.reached() as redis:
+            if await redis.set(key, own, nx=True, ex=_KEPT_SECONDS):
+                return None
+            before = await redis.get(key)
+            if before == own:
+                await redis.expire(key, _KEPT_SECONDS)
+                return None
+        if before is None:  # it has expired just now
+            return await self._claimed(state)
+        if (there := await self._replicas.find(before)) is not None:
+            return there
+
+        async def take(pipe: Pipe) -> bool:
+            is_free = await pipe.get(key) == before
+            pipe.multi()
+            if is_free:
+                pipe.set(key, own, ex=_KEPT_SECONDS)
+            return is_free
+
+        if not await self._connection.decided(take, key):
+            return await self._claimed(state)
+        _put(self._lost, state, None)
+        return None
+
+
+def _claim(key: str, own: str, pipe: Pipe) -> object:
+    return pipe.set(key, own, nx=True, ex=_KEPT_SECONDS)
+
+
+def _put(kept: OrderedDict[State, Kept], state: State, value: Kept) -> None:
+    kept[state] = value
+    kept.move_to_end(state)
+    if len(kept) > _MOST:
+        kept.popitem(last=False)

@@ -1,0 +1,120 @@
+"""What is kept between requests without a session: each replica is asked in turn, and it is found."""
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.serving.cluster.conftest import BOB, Host, Replicas
+
+A_MINUTE = 60
+
+
+def test_a_host_without_a_session_finds_its_state_from_every_replica(
+    replicas: Replicas, host: Callable[..., Host]
+) -> None:
+    first, second, third = replicas.start(), replicas.start(), replicas.start()
+    alice, bob = host(), host(BOB)
+    for at in (first, second, third):
+        assert alice.ask_tools(at)
+    counts = [alice.now(at, "own__count") for at in (first, second, third, first)]
+    assert [count.split()[0] for count in counts] == ["1", "2", "3", "4"]
+    assert bob.now(second, "own__count").startswith("1 "), "another principal has a state of its own"
+
+
+def test_state_that_is_lost_with_its_replica_is_told_once(replicas: Replicas, host: Callable[..., Host]) -> None:
+    first, second = replicas.start(), replicas.start()
+    alice, session = host(), host()
+    session.open(first)
+    assert alice.ask_tools(second)
+    assert alice.now(first, "own__count").startswith("1 ")
+    assert session.call(first, "own__count").startswith("1 ")
+    replicas.settle()
+    first.process.kill()
+    first.process.wait()
+    for call in (alice.now, session.call):
+        lost = call(second, "own__count")
+        assert "its state is lost" in lost
+        assert "call again" in lost
+        assert call(second, "own__count").startswith("1 ")
+    assert alice.now(second, "all__count").startswith("1 ")
+
+
+def test_sessions_of_a_principal_with_one_state_are_at_one_replica(
+    replicas: Replicas, host: Callable[..., Host]
+) -> None:
+    replicas.more = '[upstreams.one]\nurl = "http://127.0.0.1:9/mcp"\nsession = "principal"\n'
+    first, second = replicas.start(), replicas.start()
+    hosts = [host(), host(), host()]
+    homes = {one.open(at).partition(".")[0] for one, at in zip(hosts, (first, second, first), strict=True)}
+    assert len(homes) == 1
+
+
+def test_a_call_that_waits_for_its_host_goes_on_wherever_the_host_asks(
+    replicas: Replicas, host: Callable[..., Host]
+) -> None:
+    first, second = replicas.start(), replicas.start()
+    alice = host()
+    call: dict[str, Any] = {"name": "all__ask", "arguments": {}}
+    able = {"elicitation": {"form": {}}}
+    asked = alice.stateless(first, "tools/call", "all__ask", call, able)["result"]
+    assert asked["resultType"] == "input_required"
+    answers = {key: {"action": "accept", "content": {"answer": "yes"}} for key in asked["inputRequests"]}
+    again = {**call, "requestState": asked["requestState"], "inputResponses": answers}
+    done = alice.stateless(second, "tools/call", "all__ask", again, able)["result"]
+    assert done["content"][0]["text"] == "yes"
+    asked = alice.stateless(first, "tools/call", "all__ask", call, able)["result"]
+    first.process.kill()
+    first.process.wait()
+    again = {**call, "requestState": asked["requestState"], "inputResponses": answers}
+    refused = alice.stateless(second, "tools/call", "all__ask", again, able)
+    assert "no longer waiting" in refused["error"]["message"]
+
+
+def test_limits_are_counted_by_all_replicas_together(replicas: Replicas, host: Callable[..., Host]) -> None:
+    replicas.more = "[access.limits]\ncalls_per_minute = 3\n"
+    first, second = replicas.start(), replicas.start()
+    alice, bob = host(), host(BOB)
+    for at in (first, second):
+        assert alice.ask_tools(at)
+    for at in (first, second, first):
+        assert "only" not in alice.now(at, "all__count")
+    for at in (first, second):
+        assert "only 3 tool calls a minute are allowed" in alice.now(at, "all__count")
+    assert "only" not in bob.now(second, "all__count")
+    replicas.redis.stop()
+    assert "only" not in bob.now(second, "all__count"), "without Redis, each counts for itself"
+
+
+def test_without_redis_what_needs_none_goes_on_and_afterwards_everything_does(
+    replicas: Replicas, host: Callable[..., Host]
+) -> None:
+    first, second = replicas.start(), replicas.start()
+    alice = host()
+    alice.open(first)
+    assert alice.call(second, "own__count").startswith("1 ")
+    replicas.redis.stop()
+    first.line_with("the Redis of the cluster cannot be used")
+    assert alice.call(first, "own__count").startswith("2 ")
+    assert alice.call(second, "own__count").startswith("3 "), "the others are still known"
+    assert host().now(second, "all__count")
+    late = host()
+    late.open(second)
+    assert sum("cannot be used" in line for line in second.lines) <= 1, "it is said once"
+    replicas.redis.start()
+    for one in (first, second):
+        one.line_with("the Redis of the cluster can be used again")
+        one.line_with("has forgotten everything")
+    replicas.settle()
+    first.process.kill()
+    first.process.wait()
+    assert alice.call(second, "all__count"), "the session was told to the empty Redis again"
+
+
+def test_a_replica_that_comes_later_is_one_of_them(replicas: Replicas, host: Callable[..., Host]) -> None:
+    first = replicas.start()
+    alice, late = host(), host()
+    alice.open(first)
+    assert alice.call(first, "own__count").startswith("1 ")
+    second = replicas.start()
+    assert alice.call(second, "own__count").startswith("2 ")
+    late.open(second)
+    assert late.call(first, "own__count").startswith("1 ")
