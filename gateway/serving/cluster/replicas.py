@@ -76,6 +76,7 @@ class Replicas:
         """Whether this replica is to be found: not before it listens."""
         self._is_registered = False
         self._looked = 0.0
+        self._forgotten = float("-inf")
         self._looking = anyio.Lock()
         self._wake = anyio.Event()
 
@@ -135,6 +136,17 @@ class Replicas:
         except StateUnavailable:
             logger.debug("the others find out by themselves that replica %s is gone", self.own.id)
 
+    async def all_told(self) -> None:
+        """Return if every replica has told Redis what it has, also after Redis has forgotten it.
+
+        Raises:
+            StateUnavailable: one may not have, or Redis is away.
+        """
+        async with self._connection.reached() as redis:
+            is_known = await redis.exists(replica_key(self.own.id))
+        if self._is_registered and (not is_known or self._clock() - self._forgotten < self._lost_after):
+            raise StateUnavailable("not all replicas have said yet which sessions they have", remedy="try again soon")
+
     async def _look(self) -> None:
         key, said, is_open = replica_key(self.own.id), json.dumps(asdict(self.own)), self.is_open
         async with self._connection.reached() as redis:
@@ -153,6 +165,7 @@ class Replicas:
         known = [_read(text) for text in found if text is not None]
         self._note({one.id: one for one in known if one is not None})
         if self._is_registered and not was_there:
+            self._forgotten = self._clock()
             self._on_forgotten()
         self._is_registered = is_open
 

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,7 @@ from gateway.serving.mcp.request_caller import principal_of, token_of
 logger = logging.getLogger(__name__)
 
 _TRIES = 4
+_MOST_MOVED = 10_000
 _RETRY_SECONDS = "1"
 _DYING_SECONDS = 0.2
 """Time for the system to close what a replica that was killed has listened on."""
@@ -55,6 +57,8 @@ class SessionForwarding:
         self._on_adopted = on_adopted
         self._home_of = home_of
         self._adopting: dict[str, anyio.Lock] = {}
+        self._moved: OrderedDict[str, str] = OrderedDict()
+        """Sessions that others have taken over, and who: Redis need not be asked again."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         session = Headers(scope=scope).get(SESSION)
@@ -67,7 +71,7 @@ class SessionForwarding:
         except BrokenOff as broken:
             await answer_broken_off(broken, scope, send)
         except StateUnavailable as away:
-            await _try_later(str(away))(scope, receive, send)
+            await _try_later(away.message)(scope, receive, send)
         return None
 
     async def _opening(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -89,6 +93,7 @@ class SessionForwarding:
             BrokenOff: the replica that has it is gone before it has answered.
             StateUnavailable: its replica is gone, and Redis, which would know more, is away.
         """
+        replica = self._moved.get(session, replica)
         for _ in range(_TRIES):
             there = await self._replicas.find(replica)
             if there is not None and HOP_SCOPE in scope:
@@ -109,7 +114,10 @@ class SessionForwarding:
             if found is None:
                 is_again = scope["method"] in WITHOUT_BODY
                 return await self._app(scope, without_body(receive) if is_again else receive, send)
-            replica = found
+            replica = self._moved[session] = found
+            self._moved.move_to_end(session)
+            if len(self._moved) > _MOST_MOVED:
+                self._moved.popitem(last=False)
         return await _try_later("the replica that has the session cannot be reached")(scope, receive, send)
 
     async def _taken(self, session: str, scope: Scope) -> str | None:
@@ -120,6 +128,8 @@ class SessionForwarding:
         if self._sessions.has(session):
             return None
         found = await self._index.find(session)
+        if found is None:
+            await self._replicas.all_told()
         if found is None or not _is_whose(found, scope):
             return None
         if found.replica is not None and await self._replicas.find(found.replica) is not None:

