@@ -1,9 +1,11 @@
 """What is kept between requests without a session: each replica is asked in turn, and it is found."""
 
+import json
+import sys
 from collections.abc import Callable
 from typing import Any
 
-from tests.serving.cluster.conftest import BOB, Host, Replicas
+from tests.serving.cluster.conftest import BOB, SERVERS, Host, Replicas
 
 A_MINUTE = 60
 
@@ -67,6 +69,22 @@ def test_a_call_that_waits_for_its_host_goes_on_wherever_the_host_asks(
     again = {**call, "requestState": asked["requestState"], "inputResponses": answers}
     refused = alice.stateless(second, "tools/call", "all__ask", again, able)
     assert "no longer waiting" in refused["error"]["message"]
+
+
+def test_a_task_is_found_from_every_replica(replicas: Replicas, host: Callable[..., Host]) -> None:
+    command = json.dumps([str(SERVERS / "bridge_server.py"), "--era", "modern"])
+    replicas.more = f"[upstreams.slow]\ncommand = {json.dumps(sys.executable)}\nargs = {command}\n"
+    first, second = replicas.start(), replicas.start()
+    alice, bob = host(), host(BOB)
+    able = {"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
+    assert "slow__later" in alice.ask_tools(first)
+    asked = {"name": "slow__later", "arguments": {}}
+    task = alice.stateless(first, "tools/call", "slow__later", asked, able)["result"]["taskId"]
+    replicas.settle()
+    state = alice.stateless(second, "tasks/get", "", {"taskId": task}, able)
+    assert state["result"]["status"] == "input_required"
+    refused = bob.stateless(second, "tasks/get", "", {"taskId": task}, able)
+    assert "no task" in refused["error"]["message"]
 
 
 def test_limits_are_counted_by_all_replicas_together(replicas: Replicas, host: Callable[..., Host]) -> None:
