@@ -290,15 +290,12 @@ def _home_name(principal: str) -> str:
 
 
 @asynccontextmanager
-async def open_cluster(settings: Settings) -> AsyncGenerator[Cluster | None]:
-    """Provide this replica, if the gateway is one of several.
+async def open_cluster(settings: Settings) -> AsyncGenerator[Cluster]:
+    """Provide this replica of a gateway that is one of several.
 
     Raises:
         ConfigError: the URL of Redis cannot be used.
     """
-    if settings.cluster.url is None:
-        yield None
-        return
     async with AsyncExitStack() as stack:
         cluster = Cluster(settings, await stack.enter_async_context(forwarding_client()))
         stack.push_async_callback(cluster.connection.close)
