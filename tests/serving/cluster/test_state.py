@@ -1,6 +1,7 @@
 """What is kept between requests without a session: each replica is asked in turn, and it is found."""
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -136,3 +137,20 @@ def test_a_replica_that_comes_later_is_one_of_them(replicas: Replicas, host: Cal
     assert alice.call(second, "own__count").startswith("2 ")
     late.open(second)
     assert late.call(first, "own__count").startswith("1 ")
+
+
+def test_a_call_that_waits_for_its_user_is_approved_wherever_that_is_said(
+    replicas: Replicas, host: Callable[..., Host]
+) -> None:
+    rule = '[[policy.rules]]\nname = "ask-first"\neffect = "approve"\ntools = ["all__count"]\n'
+    replicas.more = f'[policy]\napproval = "two-step"\n{rule}'
+    first, second, third = replicas.start(), replicas.start(), replicas.start()
+    alice = host()
+    for at in (first, second, third):
+        assert "gateway_approve" in alice.ask_tools(at)
+    refused = alice.now(first, "all__count")
+    found = re.search(r"\b[0-9a-f]{10}\b", refused)
+    assert found, refused
+    approved = alice.now(second, "gateway_approve", id=found[0], tool="all__count", arguments={})
+    assert approved.startswith("[Approved"), approved
+    assert alice.now(third, "all__count").startswith("1 ")
