@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from gateway.config.find_config import cache_folder, state_folder
 from gateway.config.schema import Settings, UpstreamSettings
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gateway.routing import Router
     from gateway.routing.calibration import Calibration, HostWorkspace
     from gateway.routing.long_calls import LongCalls
-    from gateway.routing.replica_port import SharedUse
+    from gateway.routing.replica_port import ReplicaPort
     from gateway.telemetry import Telemetry
     from gateway.telemetry.audit.trail import AuditTrail
     from gateway.telemetry.media import CountedMedia
@@ -41,19 +41,6 @@ if TYPE_CHECKING:
     from gateway.upstream.authorization.ports import Logins
     from gateway.upstream.bridging.bridge import Bridge
     from gateway.upstream.pins import Pins
-
-
-class JoinedReplica(Protocol):
-    """This gateway as one of several replicas (implemented by `gateway.serving.cluster.cluster.Cluster`)."""
-
-    @property
-    def own(self) -> str: ...
-    @property
-    def use(self) -> "SharedUse": ...
-    def state_key(self) -> bytes: ...
-    async def before_call(self, upstream: str, owner: str) -> None: ...
-    def task_given(self, client: str, task: str, route: Mapping[str, str]) -> None: ...
-    async def route_of_task(self, client: str, task: str) -> Mapping[str, str] | None: ...
 
 
 @dataclass(frozen=True)
@@ -131,7 +118,7 @@ class Gateway:
         history = self.settings.model_proxy.history
         return Repairer(self.store, RememberingMedia(self._rooms.media), history, self._rooms.describer)
 
-    def join(self, replica: "JoinedReplica") -> None:
+    def join(self, replica: "ReplicaPort") -> None:
         """Be one of several replicas, from before the first request on."""
         upstreams = self.upstreams
 

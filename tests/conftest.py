@@ -51,6 +51,7 @@ SLOW = {
     "routing/test_end_to_end.py": "processes",
     "runtime": "processes",
     "serving/authorization": "attack",
+    "serving/cluster": "processes",
     "serving/console/test_servers.py": "processes",
     "serving/console/test_store.py": "processes",
     "serving/http": "processes",

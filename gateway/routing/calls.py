@@ -22,7 +22,7 @@ from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
 from gateway.core.tools.catalogue import OWN, Catalogue, Route
 from gateway.core.wording import APPROVE_TOOL, FIND_TOOL, LOGIN_TOOL, failure_text, plain, size_words
-from gateway.errors import InvalidRequest, UnknownTask
+from gateway.errors import InvalidRequest
 from gateway.routing.approvals import Approvals, CallToApprove
 from gateway.routing.approve_tool import approve
 from gateway.routing.ask_approval import AskFirst
@@ -40,7 +40,7 @@ from gateway.routing.resources import Resources
 from gateway.routing.result_cache import ResultCache
 from gateway.routing.result_context import reach
 from gateway.routing.result_sizes import size_in_thread, sizes_of_result
-from gateway.routing.tasks import TASK, Tasks, route_of, unknown_task, wire_route
+from gateway.routing.tasks import TASK, Tasks, unknown_task
 from gateway.routing.token_counts import TokenCounts
 from gateway.routing.tool_catalogues import ToolCatalogues
 from gateway.routing.tool_search import ToolSearch
@@ -49,7 +49,7 @@ from gateway.telemetry.calls import CallRecord
 from gateway.upstream import RequestContext
 from gateway.upstream.bridging.bridge import Bridge
 from gateway.upstream.bridging.input_requests import INPUT_REQUIRED
-from gateway.upstream.connection.owners import client_of, host_of
+from gateway.upstream.connection.owners import host_of
 from gateway.upstream.connection.request_context import EVERYTHING_AS_IT_IS
 
 logger = logging.getLogger(__name__)
@@ -125,6 +125,7 @@ class Calls:
     def join(self, replica: ReplicaPort, owner_for: OwnerFor) -> None:
         """Be one of several replicas."""
         self._replica, self._owner_for = replica, owner_for
+        self._tasks.replica = replica
 
     async def call(self, params: Mapping[str, Any], context: RequestContext) -> dict[str, Any]:
         """Call a tool and return the shaped result, which asks a host of 2026-07-28 for input if the upstream does.
@@ -167,7 +168,7 @@ class Calls:
             call.answered(raw, size)
             if raw.get("resultType") in (INPUT_REQUIRED, TASK):
                 if raw["resultType"] == TASK:
-                    self._remember_task(raw, route, context.caller)
+                    self._tasks.remember(raw, route, context.caller)
                 call.shaped(raw, size.characters, (), is_error=False)
                 return raw
             bounded = await _outward(route, self._within_limit(raw, size, route, route.tool), size)
@@ -188,7 +189,7 @@ class Calls:
         task_id = params.get("taskId")
         if not isinstance(task_id, str):
             raise InvalidRequest(f"{method} needs the id of a task")
-        route = await self._route_of_task(task_id, context.caller)
+        route = await self._tasks.find(task_id, context.caller)
         context.audit.routed(route.upstream, route.tool)
         if not self._rules.is_listed(route, context.caller):
             raise unknown_task(task_id)
@@ -205,28 +206,6 @@ class Calls:
         with media_share(host_of(context.caller), is_result=True):
             done = await self._for_host(bounded, route, context, profile, self._shaper)
         return {**state, "result": done.result}
-
-    def _remember_task(self, result: Mapping[str, Any], route: Route, caller: Caller) -> None:
-        self._tasks.remember(result, route, caller)
-        task_id = result.get("taskId")
-        if self._replica is not None and isinstance(task_id, str):
-            self._replica.task_given(client_of(caller), task_id, wire_route(route))
-
-    async def _route_of_task(self, task_id: str, caller: Caller) -> Route:
-        """Return the route of a task, which another replica may have been given.
-
-        Raises:
-            UnknownTask: no task of this caller has this id.
-        """
-        try:
-            return self._tasks.route(task_id, caller)
-        except UnknownTask:
-            if self._replica is None:
-                raise
-        found = await self._replica.route_of_task(client_of(caller), task_id)
-        if found is not None:
-            self._tasks.remember({"taskId": task_id}, route_of(found), caller)
-        return self._tasks.route(task_id, caller)
 
     async def _for_host(
         self,

@@ -41,10 +41,16 @@ class SharedUse(Protocol):
 
 
 class ReplicaPort(Protocol):
-    """This replica among the others."""
+    """This replica among the others: `own` is its id."""
 
     @property
+    def own(self) -> str: ...
+    @property
     def use(self) -> SharedUse: ...
+
+    def state_key(self) -> bytes:
+        """Return the key with which all replicas sign `requestState`."""
+        ...
 
     async def before_call(self, upstream: str, owner: str) -> None:
         """Note that a call is made to an upstream that keeps state for its owner.

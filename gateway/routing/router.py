@@ -59,6 +59,7 @@ from gateway.telemetry import Telemetry
 from gateway.telemetry.audit import NOT_AUDITED, AuditEntry
 from gateway.upstream import ProgressCallback, RequestContext
 from gateway.upstream.bridging.bridge import Bridge
+from gateway.upstream.connection.owners import host_of
 
 if TYPE_CHECKING:
     from gateway.upstream.connection.host_requests import Host
@@ -170,8 +171,11 @@ class Router:
     def state_of(self, params: Mapping[str, Any], caller: Caller) -> tuple[str, str] | None:
         """Return the upstream that a call goes to, and the owner of the state there; None if none is kept.
 
+        Where calls may wait for the approval of their user, all calls of a host go to one replica.
         Does not wait for upstreams; a tool that is not known yet has no state either.
         """
+        if any(rule.effect == "approve" for rule in self._settings.policy.rules):
+            return OWN, host_of(caller)
         try:
             caller = self._able(caller)
             listed = self._listed(caller)

@@ -13,6 +13,7 @@ from gateway.core.tools.catalogue import Route
 from gateway.core.wording import plain
 from gateway.errors import UnknownTask
 from gateway.routing.per_caller import PerCaller
+from gateway.routing.replica_port import ReplicaPort
 from gateway.upstream.connection.owners import client_of
 
 TASK = "task"
@@ -29,12 +30,16 @@ class Tasks:
 
     def __init__(self) -> None:
         self._owners: PerCaller[Route] = PerCaller()
+        self.replica: ReplicaPort | None = None
+        """This replica among the others, if there are any: they know one another's tasks."""
 
     def remember(self, result: Mapping[str, Any], route: Route, caller: Caller) -> None:
         """Remember that a call over this route returned a task to the caller."""
         task_id = result.get("taskId")
         if isinstance(task_id, str):
             self._owners.put(client_of(caller), task_id, route)
+            if self.replica is not None:
+                self.replica.task_given(client_of(caller), task_id, _wire(route))
 
     def route(self, task_id: str, caller: Caller) -> Route:
         """Return the route of the call that returned this task to the caller.
@@ -47,14 +52,28 @@ class Tasks:
             raise unknown_task(task_id)
         return route
 
+    async def find(self, task_id: str, caller: Caller) -> Route:
+        """Return the route of a task, which another replica may have been given.
+
+        Raises:
+            UnknownTask: no task of this caller has this id.
+            StateUnavailable: the other replicas cannot be asked.
+        """
+        client = client_of(caller)
+        if self.replica is not None and self._owners.get(client, task_id) is None:
+            found = await self.replica.route_of_task(client, task_id)
+            if found is not None:
+                self._owners.put(client, task_id, _read(found))
+        return self.route(task_id, caller)
+
 
 def unknown_task(task_id: str) -> UnknownTask:
     """Return the error for a task that does not exist for a caller."""
     return UnknownTask(f"this caller has no task {plain(task_id, 100)!r}", remedy="call the tool again")
 
 
-def wire_route(route: Route) -> dict[str, str]:
-    """Return what another replica needs of the route of a task (`route_of`)."""
+def _wire(route: Route) -> dict[str, str]:
+    """Return what another replica needs of the route of a task (`_read`)."""
     return {
         "upstream": route.upstream,
         "tool": route.tool,
@@ -63,7 +82,7 @@ def wire_route(route: Route) -> dict[str, str]:
     }
 
 
-def route_of(wire: Mapping[str, str]) -> Route:
+def _read(wire: Mapping[str, str]) -> Route:
     """Return the route of a task that another replica was given."""
     audience = cast("Audience", wire.get("audience", "model"))
     return Route(wire["upstream"], wire["tool"], audience=audience, only_app=bool(wire.get("only_app")))

@@ -319,7 +319,6 @@ async def serve_http_with(
     """
     from gateway.content.links.base_url import Bases
     from gateway.serving.access import Access
-    from gateway.serving.cluster.cluster import open_cluster
     from gateway.serving.content.routes import content_routes
     from gateway.serving.logins.routes import login_routes
     from gateway.serving.mcp.handshake import Identity
@@ -364,7 +363,7 @@ async def serve_http_with(
     with anyio.CancelScope() as whole:
         async with (
             nullcontext() if authorization is None else aclosing(authorization),
-            open_cluster(settings) as cluster,
+            _opened_cluster(settings) as cluster,
             controlled_gateway(
                 replace(start, on_refused=refused),
                 serving,
@@ -407,6 +406,15 @@ async def serve_http_with(
             attached = None if beside is None else partial(beside.attached, gateway)
             await _serve_on(app, settings.http, bound, attached, cluster, stop)
     return DONE
+
+
+def _opened_cluster(settings: Settings) -> "AbstractAsyncContextManager[Cluster | None]":
+    """Return this gateway as one of several, if it is, to be entered."""
+    if settings.cluster.url is None:
+        return nullcontext()
+    from gateway.serving.cluster.cluster import open_cluster
+
+    return open_cluster(settings)
 
 
 def _join(cluster: "Cluster | None", gateway: Gateway, serving: Serving) -> None:

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 import anyio
 import httpx2
@@ -85,6 +86,10 @@ class Cluster:
     def new_session(self) -> str:
         """Return an id for a new session."""
         return f"{self.own}.{uuid.uuid4().hex}"
+
+    def has_address(self, address: str) -> bool:
+        """Whether another replica is at this IP address (`ClusterPort.has_address`)."""
+        return any(urlsplit(one.address).hostname == address for one in self.replicas.others())
 
     def recognising(self, app: ASGIApp) -> ASGIApp:
         """Wrap the whole application (`ClusterPort.recognising`)."""
@@ -177,8 +182,9 @@ class Cluster:
         """Pass a request on; false if nothing listens there."""
         try:
             await self._forwarder.forward(there, scope, receive, send)
-        except Unreachable:
-            self.replicas.unreachable(there.id)
+        except Unreachable as unreachable:
+            if unreachable.is_gone:
+                self.replicas.unreachable(there.id)
             return False
         except BrokenOff as broken:
             await answer_broken_off(broken, scope, send)
@@ -284,15 +290,12 @@ def _home_name(principal: str) -> str:
 
 
 @asynccontextmanager
-async def open_cluster(settings: Settings) -> AsyncGenerator[Cluster | None]:
-    """Provide this replica, if the gateway is one of several.
+async def open_cluster(settings: Settings) -> AsyncGenerator[Cluster]:
+    """Provide this replica of a gateway that is one of several.
 
     Raises:
         ConfigError: the URL of Redis cannot be used.
     """
-    if settings.cluster.url is None:
-        yield None
-        return
     async with AsyncExitStack() as stack:
         cluster = Cluster(settings, await stack.enter_async_context(forwarding_client()))
         stack.push_async_callback(cluster.connection.close)

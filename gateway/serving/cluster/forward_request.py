@@ -1,8 +1,10 @@
 """Pass an HTTP request on to another replica as it is, and its response back, both while they arrive."""
 
 import json
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import cast
 
 import anyio
 import httpx2
@@ -12,6 +14,8 @@ from gateway.core.model.json_values import as_object
 from gateway.serving.cluster.hop_mark import HEADER, HopMarks, asked_path
 from gateway.serving.cluster.replicas import Replica
 from gateway.system.tls import closing_handshakes, ssl_context
+
+logger = logging.getLogger(__name__)
 
 _CONNECT_SECONDS = 2.0
 _HOP_BY_HOP = frozenset(
@@ -25,7 +29,11 @@ _OF_RESPONSE = frozenset({b"date"})  # the server here adds its own
 
 
 class Unreachable(Exception):
-    """Nothing listens at the replica's address, and the request has not been touched."""
+    """The request has not reached the replica. `is_gone`: nothing listens at its address, so it has ended."""
+
+    def __init__(self, *, is_gone: bool) -> None:
+        super().__init__("the replica cannot be reached")
+        self.is_gone = is_gone
 
 
 class BrokenOff(Exception):
@@ -54,7 +62,7 @@ class Forwarder:
         """Answer the request with the response of the replica; returns early if the host disconnects.
 
         Raises:
-            Unreachable: nothing listens there.
+            Unreachable: no connection can be opened.
             BrokenOff: it is gone before the whole response has come.
         """
         body = _Body(receive)
@@ -81,9 +89,8 @@ class Forwarder:
         try:
             response = await self._client.send(request, stream=True)
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-            if body.is_touched:
-                raise BrokenOff(body.request_id()) from error
-            raise Unreachable from error
+            logger.debug("no connection to a replica at %s: %s", request.url, error)
+            raise Unreachable(is_gone=_is_refused(error)) from error
         except httpx2.TransportError as error:
             raise BrokenOff(body.request_id()) from error
         self.on_passed_on()
@@ -110,13 +117,11 @@ class _Body:
     """The body of a request, read once by the client that sends it on; afterwards, the host may disconnect."""
 
     def __init__(self, receive: Receive) -> None:
-        self.is_touched = False
         self._receive = receive
         self._read = anyio.Event()
         self._small: bytes | None = b""
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        self.is_touched = True
         more = True
         while more:
             message: Message = await self._receive()
@@ -147,6 +152,16 @@ class _Body:
         while (await self._receive())["type"] != "http.disconnect":
             pass
         scope.cancel()
+
+
+def _is_refused(error: BaseException | None) -> bool:
+    """Whether a connection failed because nothing listens: not for want of time, a route, a name, or a certificate."""
+    if isinstance(error, BaseExceptionGroup):
+        parts = cast("BaseExceptionGroup[BaseException]", error).exceptions
+        return bool(parts) and all(_is_refused(part) for part in parts)
+    if error is None or isinstance(error, ConnectionRefusedError):
+        return error is not None
+    return _is_refused(error.__cause__ or error.__context__)
 
 
 def without_body(receive: Receive) -> Receive:

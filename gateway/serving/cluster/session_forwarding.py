@@ -82,8 +82,9 @@ class SessionForwarding:
                 return await self._forwarder.forward(home, scope, receive, send)
             except BrokenOff as broken:
                 return await answer_broken_off(broken, scope, send)
-            except Unreachable:
-                self._replicas.unreachable(home.id)
+            except Unreachable as unreachable:
+                if unreachable.is_gone:
+                    self._replicas.unreachable(home.id)
         return await self._app(scope, receive, send)
 
     async def _elsewhere(self, session: str, replica: str, scope: Scope, receive: Receive, send: Send) -> None:
@@ -101,7 +102,9 @@ class SessionForwarding:
             if there is not None:
                 try:
                     return await self._forwarder.forward(there, scope, receive, send)
-                except Unreachable:
+                except Unreachable as unreachable:
+                    if not unreachable.is_gone:  # it may be there, so its sessions are its own
+                        break
                     self._replicas.unreachable(there.id)
                 except BrokenOff as broken:
                     if broken.begun or scope["method"] not in WITHOUT_BODY:

@@ -66,7 +66,8 @@ class Connections:
             if not self._make_way(1):
                 return False
         most = self.limits.connections_per_address
-        if self._by_address[new.address] >= most and self._counts_for(new.address):
+        has_most = self._by_address[new.address] >= most
+        if has_most and self._counts_for(new.address) and not self.limits.is_replica(new.address):
             self._lines.warn(
                 "address",
                 f"{new.address} has {counted(most, 'connection')} open, its maximum: idle ones are closed",

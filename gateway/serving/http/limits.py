@@ -2,6 +2,7 @@
 
 import errno
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 
 MOST_CONNECTIONS = 1_000
@@ -15,6 +16,11 @@ OUT_OF_FILES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOME
 """Errors that mean that no more connections can be accepted for now."""
 
 
+def no_replica(address: str) -> bool:
+    """Return false: there are no replicas."""
+    return False
+
+
 @dataclass(frozen=True)
 class Limits:
     """Limits for the peers of one port.
@@ -26,7 +32,7 @@ class Limits:
     `unread_bytes` wait on all connections together.
 
     At most `connections` may be open at once, and `connections_per_address` from one address. The latter does not apply
-    to loopback and `proxies`, behind which there may be many peers.
+    to loopback and `proxies`, behind which there may be many peers, nor to the addresses of other replicas.
     """
 
     handshake: float = 10.0
@@ -37,6 +43,7 @@ class Limits:
     connections: int = MOST_CONNECTIONS
     connections_per_address: int = 200
     proxies: tuple[str, ...] = ()
+    is_replica: Callable[[str], bool] = no_replica
 
     @property
     def connections_at_most(self) -> int:

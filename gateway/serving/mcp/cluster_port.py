@@ -48,6 +48,10 @@ class ClusterPort(Protocol):
     @property
     def journal(self) -> SessionJournal: ...
 
+    def has_address(self, address: str) -> bool:
+        """Whether another replica is at this IP address."""
+        ...
+
     def new_session(self) -> str:
         """Return an id for a new session, by which every replica knows where it is."""
         ...

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 
 from starlette.applications import Starlette
@@ -18,6 +19,7 @@ from gateway.content.links.base_url import Bases
 from gateway.serving.access import Access, Identified
 from gateway.serving.access.resource_metadata import resource_metadata
 from gateway.serving.http import Listening, serve
+from gateway.serving.http.limits import no_replica
 from gateway.serving.mcp.admit_requests import AdmissionMiddleware, LargeBodyMiddleware
 from gateway.serving.mcp.attendance import AttendanceMiddleware
 from gateway.serving.mcp.cluster_port import ClusterPort
@@ -151,6 +153,7 @@ def http_app(
     app.state.access = access
     app.state.draining = draining
     app.state.drain = drain
+    app.state.is_replica = no_replica if cluster is None else cluster.has_address
     app.state.downstream = downstream
     return app
 
@@ -164,7 +167,8 @@ async def serve_http(app: Starlette, settings: HttpSettings, *, on_bound: Callab
     left to the caller. Raises `ConfigError` if the address cannot be bound, or may not be used (`check_bind`).
     """
     check_bind(settings, needs_token=app.state.access.needs_token)
-    listening = Listening(settings.bind, settings.port, "http.port", limits_of(settings), tls_files(settings))
+    limits = replace(limits_of(settings), is_replica=app.state.is_replica)
+    listening = Listening(settings.bind, settings.port, "http.port", limits, tls_files(settings))
     await serve(app, listening, on_bound=on_bound, on_stop=app.state.draining.begin, until=app.state.drain.over)
 
 

@@ -99,12 +99,12 @@ class Host:
         assert answer.status_code == 200, answer.text
         return last_message(answer.text)
 
-    def call(self, at: Serving, tool: str, **arguments: Any) -> str:
+    def call(self, at: Serving, tool: str, /, **arguments: Any) -> str:
         """Return the text of a tool's result."""
         answer = self.ask(at, "tools/call", name=tool, arguments=arguments)
         return answer["result"]["content"][0]["text"]
 
-    def now(self, at: Serving, tool: str, **arguments: Any) -> str:
+    def now(self, at: Serving, tool: str, /, **arguments: Any) -> str:
         """Return the text of a tool's result, as a host of 2026-07-28 that has no session."""
         answer = self.stateless(at, "tools/call", tool, {"name": tool, "arguments": arguments})
         return answer["result"]["content"][0]["text"]

@@ -1,9 +1,12 @@
 """What is kept between requests without a session: each replica is asked in turn, and it is found."""
 
+import json
+import re
+import sys
 from collections.abc import Callable
 from typing import Any
 
-from tests.serving.cluster.conftest import BOB, Host, Replicas
+from tests.serving.cluster.conftest import BOB, SERVERS, Host, Replicas
 
 A_MINUTE = 60
 
@@ -69,6 +72,22 @@ def test_a_call_that_waits_for_its_host_goes_on_wherever_the_host_asks(
     assert "no longer waiting" in refused["error"]["message"]
 
 
+def test_a_task_is_found_from_every_replica(replicas: Replicas, host: Callable[..., Host]) -> None:
+    command = json.dumps([str(SERVERS / "bridge_server.py"), "--era", "modern"])
+    replicas.more = f"[upstreams.slow]\ncommand = {json.dumps(sys.executable)}\nargs = {command}\n"
+    first, second = replicas.start(), replicas.start()
+    alice, bob = host(), host(BOB)
+    able = {"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
+    assert "slow__later" in alice.ask_tools(first)
+    asked = {"name": "slow__later", "arguments": {}}
+    task = alice.stateless(first, "tools/call", "slow__later", asked, able)["result"]["taskId"]
+    replicas.settle()
+    state = alice.stateless(second, "tasks/get", "", {"taskId": task}, able)
+    assert state["result"]["status"] == "input_required"
+    refused = bob.stateless(second, "tasks/get", "", {"taskId": task}, able)
+    assert "no task" in refused["error"]["message"]
+
+
 def test_limits_are_counted_by_all_replicas_together(replicas: Replicas, host: Callable[..., Host]) -> None:
     replicas.more = "[access.limits]\ncalls_per_minute = 3\n"
     first, second = replicas.start(), replicas.start()
@@ -118,3 +137,20 @@ def test_a_replica_that_comes_later_is_one_of_them(replicas: Replicas, host: Cal
     assert alice.call(second, "own__count").startswith("2 ")
     late.open(second)
     assert late.call(first, "own__count").startswith("1 ")
+
+
+def test_a_call_that_waits_for_its_user_is_approved_wherever_that_is_said(
+    replicas: Replicas, host: Callable[..., Host]
+) -> None:
+    rule = '[[policy.rules]]\nname = "ask-first"\neffect = "approve"\ntools = ["all__count"]\n'
+    replicas.more = f'[policy]\napproval = "two-step"\n{rule}'
+    first, second, third = replicas.start(), replicas.start(), replicas.start()
+    alice = host()
+    for at in (first, second, third):
+        assert "gateway_approve" in alice.ask_tools(at)
+    refused = alice.now(first, "all__count")
+    found = re.search(r"\b[0-9a-f]{10}\b", refused)
+    assert found, refused
+    approved = alice.now(second, "gateway_approve", id=found[0], tool="all__count", arguments={})
+    assert approved.startswith("[Approved"), approved
+    assert alice.now(third, "all__count").startswith("1 ")
