@@ -2,7 +2,8 @@
 
 Hosts time out early: `@ai-sdk/mcp` waits one second for its first answer, and importing the MCP SDK alone takes about
 as long. So a thread reads the host's messages before anything else is imported. It answers requests that open a
-connection (`Handshake`) at once, queues all others in order, and hands them over when the gateway is ready to serve.
+connection (`Handshake`) at once, and those for lists that the host was given before (`EarlyLists`). It queues all
+others in order, and hands them over when the gateway is ready to serve.
 
     opening = EarlyStdio(Identity(...))
     opening.start()                 # before anything else in the process
@@ -14,6 +15,7 @@ The thread runs as long as the process, but never keeps it from exiting.
 
 import collections
 import json
+import math
 import os
 import select
 import stat
@@ -27,7 +29,9 @@ from gateway.core.model.json_safe import read_leniently, to_json_safe
 from gateway.core.model.json_shape import DEEPEST, is_deep, may_be_deep
 from gateway.core.model.json_values import is_dict
 from gateway.core.model.wire import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
+from gateway.serving.mcp.early_lists import EarlyLists
 from gateway.serving.mcp.handshake import Handshake, Identity, Refusal
+from gateway.serving.mcp.kept_lists import AskedList
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 """Default maximum size of a message, the same as for HTTP."""
@@ -77,7 +81,7 @@ class Arrival(NamedTuple):
     """The time at which a message arrived, by the clock of the `EarlyStdio` that read it.
 
     `profile` and `model` are those that a host of a shared gateway was started with (`serve --shared`), `toolsets` the
-    names of those that narrow what its host is offered.
+    names of those that narrow what its host is offered. `asked` is the list that the message asks for, if it is kept.
     """
 
     at: float
@@ -85,6 +89,7 @@ class Arrival(NamedTuple):
     profile: str | None = None
     model: str | None = None
     toolsets: tuple[str, ...] = ()
+    asked: AskedList | None = None
 
     @property
     def ago(self) -> float:
@@ -99,11 +104,14 @@ class EarlyStdio:
         self,
         identity: Identity,
         *,
+        lists: EarlyLists | None = None,
         max_line_bytes: int = MAX_LINE_BYTES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.identity = identity
         self.handshake = Handshake(identity)
+        self.lists = lists
+        """The lists that the host may be given early."""
         self.is_by_hand = False
         """Whether a terminal, not a host, is at the other end."""
         self.toolsets: tuple[str, ...] = ()
@@ -119,6 +127,7 @@ class EarlyStdio:
         self._waiting: collections.deque[tuple[dict[str, Any], int, Arrival]] = collections.deque()
         self._waiting_bytes = 0
         self._wake: Callable[[], None] | None = None
+        self._is_served = False
         self._switch_interval: float | None = None
 
     def start(self) -> None:
@@ -155,6 +164,7 @@ class EarlyStdio:
         It comes with its arrival, because a host's time-out runs from then on, even while modules are still being
         imported.
         """
+        self._is_served = True
         with self._room:
             if not self._waiting:
                 return None
@@ -162,6 +172,10 @@ class EarlyStdio:
             self._waiting_bytes -= size
             self._room.notify()
             return message, arrival._replace(toolsets=self.toolsets)
+
+    def is_own(self, request_id: object) -> bool:
+        """Whether a request was made here, on the host's behalf: the host is not to see its answer."""
+        return self.lists is not None and self.lists.is_own(request_id)
 
     @property
     def waiting(self) -> int:
@@ -275,8 +289,20 @@ class EarlyStdio:
         except Refusal as refusal:
             return self.refuse(request_id, refusal)
         if result is None:
-            return self._keep(fields, size)
+            return self._ask(fields, size)
         return self._reply({"jsonrpc": "2.0", "id": request_id, "result": result})
+
+    def _ask(self, request: dict[str, Any], size: int) -> None:
+        """Answer a request for a list that is known, if the gateway cannot yet; otherwise it waits for the gateway."""
+        lists, method = self.lists, request["method"]
+        asked = None if lists is None else lists.asked(method, request.get("params"), self.handshake)
+        if lists is None or asked is None or self._is_served or (early := lists.given(method, asked)) is None:
+            return self._keep(request, size, asked)
+        self._reply({"jsonrpc": "2.0", "id": request["id"], "result": early.result})
+        if early.request is not None:
+            # Nobody waits for the answer, so upstreams have all the time that they ever have.
+            self._keep(early.request, size, early.asked, at=math.inf)
+        return None
 
     def _too_deep(self, fields: dict[str, Any], size: int) -> None:
         if "method" in fields:
@@ -284,8 +310,10 @@ class EarlyStdio:
             return self.refuse(_id(fields), refusal) if "id" in fields else None
         return self._keep(to_json_safe(fields), size)  # an answer: its request gets what is left of it
 
-    def _keep(self, message: dict[str, Any], size: int) -> None:
-        arrival = Arrival(self._clock(), self._clock)
+    def _keep(
+        self, message: dict[str, Any], size: int, asked: AskedList | None = None, at: float | None = None
+    ) -> None:
+        arrival = Arrival(self._clock() if at is None else at, self._clock, asked=asked)
         with self._room:
             # The messages of a host that sends faster than it is served wait in its pipe, not in our memory.
             while self._waiting and (

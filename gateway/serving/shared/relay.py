@@ -28,7 +28,7 @@ from gateway.serving.shared.relay_options import RelayOptions
 from gateway.serving.shared.start_gateway import CannotStart, SharedGateway
 
 if TYPE_CHECKING:
-    from gateway.serving.mcp.early_stdio import EarlyStdio
+    from gateway.serving.mcp.early_stdio import Arrival, EarlyStdio
 
 DELAYS = (0.0, 0.2, 0.5, 1.0, 2.0, 4.0)
 """Seconds before each attempt to attach again. After the last one, the host's next request is the next attempt."""
@@ -127,8 +127,7 @@ class _Relay:
             if self._attachment is not None and self._attachment.over.is_set():
                 self._recover()
             while (taken := self._opening.take()) is not None:
-                message, arrival = taken
-                self._forward(message, arrival.ago)
+                self._forward(*taken)
             if self._opening.ended and not self._opening.waiting:
                 return self._leave()
 
@@ -142,13 +141,13 @@ class _Relay:
 
     # Messages of the host
 
-    def _forward(self, message: dict[str, Any], waited: float) -> None:
+    def _forward(self, message: dict[str, Any], arrival: "Arrival") -> None:
         if self._attachment is not None and self._attachment.over.is_set():
             self._recover()
         if "method" not in message:
             self._answer(message)
         elif "id" in message:
-            self._ask(message, waited)
+            self._ask(message, arrival)
         else:
             self._notify(message)
 
@@ -166,7 +165,7 @@ class _Relay:
             self._attachment.send(message)
         self._remember(message)
 
-    def _ask(self, message: dict[str, Any], waited: float) -> None:
+    def _ask(self, message: dict[str, Any], arrival: "Arrival") -> None:
         problem = None if self._attachment is not None else self._attach_again()
         if (attachment := self._attachment) is None:
             self._fail(message, problem or "the shared gateway cannot be reached")
@@ -175,9 +174,19 @@ class _Relay:
         self._remember(message)
         with self._state:
             self._in_flight[message["id"]] = message
-        if waited > _LATE_SECONDS:
-            attachment.send({"relay": {"waited": round(waited, 3)}})
+        if told := self._told(arrival, attachment):
+            attachment.send({"relay": told})
         attachment.send(message)
+
+    def _told(self, arrival: "Arrival", attachment: Attachment) -> dict[str, Any]:
+        """Return what the gateway has to know of the next message."""
+        told: dict[str, Any] = {"waited": round(waited, 3)} if (waited := arrival.ago) > _LATE_SECONDS else {}
+        lists, asked = self._opening.lists, arrival.asked
+        if lists is not None and asked is not None:
+            # What has changed since the gateway was started may not be in its lists.
+            is_same = lists.facts.changed < attachment.record.started
+            told["list"] = {"key": asked.key if is_same else None, "given": asked.given}
+        return told
 
     def _remember(self, message: Mapping[str, Any]) -> None:
         """Note what a host sets up, so that the next gateway can be told."""
@@ -226,6 +235,8 @@ class _Relay:
                     return
                 self._in_flight.pop(head.id, None)
                 self._resent.discard(head.id)
+                if self._opening.is_own(head.id):
+                    return
             elif head.kind == "request" and head.id is not None:
                 self._asked.add(head.id)
                 if isinstance(head.id, int):
@@ -372,6 +383,8 @@ class _Relay:
 
     def _fail(self, message: Mapping[str, Any], reason: str) -> None:
         """Answer a request with an error. A model reads the one of a call, as other failures of calls."""
+        if self._opening.is_own(message["id"]):
+            return None
         if message.get("method") != "tools/call":
             return self._opening.refuse(message["id"], Refusal(INTERNAL_ERROR, reason))
         result: dict[str, Any] = {"content": [{"type": "text", "text": reason}], "isError": True}
