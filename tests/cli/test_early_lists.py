@@ -2,39 +2,45 @@
 
 import json
 import os
+import stat
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-NOTES = Path(__file__).parents[1] / "servers" / "listed_stdio.py"
+LISTED = Path(__file__).parents[1] / "servers" / "listed_stdio.py"
 ROOT = Path(__file__).parents[2]
-SLOW_SECONDS = 8.0
-"""How much longer the imports take in the starts that must not wait for them."""
-AT_ONCE = 0.75 * SLOW_SECONDS
-"""Well below that, and a while for a busy machine: the process has to be started at all."""
+HELD_BACK = """
+import os, sys, time
 
-SLOW = f"""
-import sys, time
-
-class Slow:
+class Gate:
     def find_spec(self, name, path=None, target=None):
         if name == "mcp":
             sys.meta_path.remove(self)
-            time.sleep({SLOW_SECONDS})
+            while not os.path.exists(os.environ["GATE"]):
+                time.sleep(0.02)
 
-sys.meta_path.insert(0, Slow())
+sys.meta_path.insert(0, Gate())
 """
 
 
 @pytest.fixture
-def slow(tmp_path):
-    """The environment of a process for which the MCP SDK takes long to import."""
-    folder = tmp_path / "slow"
+def held_back(tmp_path, start):
+    """Start the gateway for a host; its process, and that of a shared gateway, imports the MCP SDK after `open`."""
+    folder, gate = tmp_path / "held-back", tmp_path / "gate"
     folder.mkdir()
-    (folder / "sitecustomize.py").write_text(SLOW)
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])}
+    (folder / "sitecustomize.py").write_text(HELD_BACK)
+
+    def call(*arguments, name="claude-code"):
+        gate.unlink(missing_ok=True)
+        modules = os.pathsep.join([str(folder), str(ROOT)])
+        process = start("serve", *arguments, env={**os.environ, "PYTHONPATH": modules, "GATE": str(gate)})
+        process.initialize(name)
+        return process
+
+    call.open = gate.touch
+    yield call
+    gate.touch()
 
 
 @pytest.fixture
@@ -52,7 +58,7 @@ def config(tmp_path):
 
     def write(more: str = "") -> Path:
         path = tmp_path / "listed.toml"
-        args = json.dumps([str(NOTES), str(tools)])
+        args = json.dumps([str(LISTED), str(tools)])
         path.write_text(f"{more}[upstreams.one]\ncommand = {json.dumps(sys.executable)}\nargs = {args}\n")
         return path
 
@@ -72,33 +78,67 @@ def end(process) -> None:
 
 
 def given_once(start, config, *arguments, name="claude-code") -> list[str]:
-    """Start the gateway for a host as it is for the first time, and return what it lists in the end."""
+    """Start the gateway for a host as it is for the first time, and return what it lists once the server is there."""
     process = start("serve", "--config", config, *arguments)
     process.initialize(name)
-    process.offered()
+    look = next(name for name in process.offered() if name.endswith("look"))
+    process.send(id="look", method="tools/call", params={"name": look, "arguments": {}})
+    assert process.answer("look")["result"]["content"][0]["text"] == "look"  # the server is there
     listed = tools(process)
     end(process)
     return listed
 
 
-def started_slowly(start, slow, config, *arguments, name="claude-code"):
-    """Start the gateway slowly; return the process, what it lists and whether it did so at once."""
-    began = time.monotonic()
-    process = start("serve", "--config", config, *arguments, env={**os.environ, "PYTHONPATH": slow["PYTHONPATH"]})
-    process.initialize(name)
-    listed = tools(process)
-    return process, listed, time.monotonic() - began < AT_ONCE
-
-
 @pytest.mark.parametrize("shared", [(), ("--shared",)])
-def test_a_host_is_given_at_once_what_it_was_given_last(start, cache, config, slow, shared):
+def test_a_host_is_given_at_once_what_it_was_given_last(start, cache, config, held_back, shared):
     file = config("[shared]\nlinger = 1\n")
     listed = given_once(start, file, *shared)
-    process, again, at_once = started_slowly(start, slow, file, *shared)
-    assert (again, at_once) == (listed, True)
-    assert {"one__look", "one__find"} <= set(again)
+    process = held_back("--config", file, *shared)
+    assert tools(process) == listed
+    assert {"one__look", "one__find"} <= set(listed)
+    held_back.open()
     # What follows is served by the gateway itself, and the host hears nothing of the check.
     process.send(id=7, method="tools/call", params={"name": "one__look", "arguments": {}})
     assert process.answer(7)["result"]["content"][0]["text"] == "look"
+    assert tools(process) == listed
     process.process.stdin.close()
     assert [line for line in process.rest(process.out) if "mcp-gateway early" in line or "list_changed" in line] == []
+
+
+def test_a_list_that_has_changed_is_announced_and_given_at_the_next_start(start, cache, config, held_back):
+    file = config()
+    listed = given_once(start, file)
+    config.tools("look", "find", "draw")
+    process = held_back("--config", file)
+    assert tools(process) == listed
+    held_back.open()
+    changed_to(process, "one__draw")
+    end(process)
+    process = held_back("--config", file)
+    assert "one__draw" in tools(process)
+
+
+def changed_to(process, name) -> None:
+    """Wait until a host that asks again whenever it is told to has been told of the tool."""
+    while name not in tools(process):
+        while json.loads(process.out.get(timeout=60)).get("method") != "notifications/tools/list_changed":
+            pass
+
+
+def test_a_tool_that_is_held_is_not_given_early(start, cache, config):
+    file = config('[pins]\nmode = "hold"\n')
+    given_once(start, file)  # pinned
+    given_once(start, file)  # kept
+    config.tools("look", "find", "steal")
+    assert {"one__look", "one__find"} <= set(given_once(start, file))
+    assert [one for one in cache.iterdir() if b"steal" in one.read_bytes()] == []
+    if os.name == "posix":
+        assert {stat.S_IMODE(one.stat().st_mode) for one in cache.iterdir()} == {0o600}
+        assert stat.S_IMODE(cache.stat().st_mode) == 0o700
+
+
+def test_a_host_that_ignores_changes_or_is_calibrated_is_given_nothing_early(start, cache, config):
+    file = config()
+    given_once(start, file, "--profile", "roo-code")
+    given_once(start, file, "--calibrate")
+    assert not cache.exists()

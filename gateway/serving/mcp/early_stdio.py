@@ -17,8 +17,6 @@ import collections
 import json
 import math
 import os
-import select
-import stat
 import sys
 import threading
 import time
@@ -29,6 +27,7 @@ from gateway.core.model.json_safe import read_leniently, to_json_safe
 from gateway.core.model.json_shape import DEEPEST, is_deep, may_be_deep
 from gateway.core.model.json_values import is_dict
 from gateway.core.model.wire import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
+from gateway.serving.mcp.claim_stdio import claim, is_ready, nothing, size_that_fits, stderr
 from gateway.serving.mcp.early_lists import EarlyLists
 from gateway.serving.mcp.handshake import Handshake, Identity, Refusal
 from gateway.serving.mcp.kept_lists import AskedList
@@ -139,10 +138,10 @@ class EarlyStdio:
         # The thread needs the interpreter while the main thread imports, and the default switch interval is too long.
         self._switch_interval = sys.getswitchinterval()
         sys.setswitchinterval(_IMPORT_SWITCH_SECONDS)
-        self._in = _claim(0, _nothing)
+        self._in = claim(0, nothing)
         self.is_by_hand = os.isatty(self._in)
-        self._out = _claim(1, _stderr)
-        self._fitting = _size_that_fits(self._out)
+        self._out = claim(1, stderr)
+        self._fitting = size_that_fits(self._out)
         threading.Thread(target=self._read, name="mcp-stdin", daemon=True).start()
 
     def introduce(self, identity: Identity) -> None:
@@ -198,7 +197,7 @@ class EarlyStdio:
         if len(line) > self._fitting or not self._writing.acquire(blocking=False):
             return False
         try:
-            if not _is_ready(self._out):
+            if not is_ready(self._out):
                 return False
             os.write(self._out, line)
         except OSError:
@@ -345,65 +344,3 @@ def _id(fields: Mapping[str, Any]) -> str | int | None:
 
 def _reason(error: Exception) -> str:
     return str(error) if isinstance(error, json.JSONDecodeError) else type(error).__name__
-
-
-def _claim(fd: int, diversion: Callable[[], int]) -> int:
-    """Return a private copy of `fd`, and redirect `fd` itself. Raises OSError if `fd` is not open."""
-    private = _copy_above_standard(fd)
-    if os.name == "posix":
-        os.set_blocking(private, True)
-    elsewhere = diversion()
-    os.dup2(elsewhere, fd)
-    os.close(elsewhere)
-    if sys.platform == "win32":
-        _claim_on_windows(fd, private)
-    return private
-
-
-def _copy_above_standard(fd: int) -> int:
-    """Return a copy, not inherited by children, with a number above 2 even if stdin, stdout or stderr is closed."""
-    low: list[int] = []
-    try:
-        while (copy := os.dup(fd)) <= 2:
-            low.append(copy)
-        return copy
-    finally:
-        for unused in low:
-            os.close(unused)
-
-
-def _size_that_fits(fd: int) -> int:
-    """Return how many bytes a pipe surely takes without waiting once it is ready for writing; 0 if not known."""
-    if sys.platform == "win32" or not stat.S_ISFIFO(os.fstat(fd).st_mode):
-        return 0
-    return select.PIPE_BUF
-
-
-def _is_ready(pipe: int) -> bool:
-    """Whether a pipe is ready for writing."""
-    if sys.platform == "win32":
-        return False
-    waiting = select.poll()
-    waiting.register(pipe, select.POLLOUT)
-    return any(event & select.POLLOUT for _, event in waiting.poll(0))
-
-
-def _nothing() -> int:
-    return os.open(os.devnull, os.O_RDONLY)
-
-
-def _stderr() -> int:
-    try:
-        return os.dup(2)
-    except OSError:
-        return os.open(os.devnull, os.O_WRONLY)
-
-
-if sys.platform == "win32":
-    import ctypes
-    import msvcrt
-
-    def _claim_on_windows(fd: int, private: int) -> None:
-        """Turn off newline translation, and redirect `fd` for children too: they ask Windows, not the C library."""
-        msvcrt.setmode(private, os.O_BINARY)
-        ctypes.windll.kernel32.SetStdHandle(-10 - fd, msvcrt.get_osfhandle(fd))

@@ -38,11 +38,15 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Sender:
-    """What the host at the other end was started with: its profile, the model behind it, and its toolsets."""
+    """What the host at the other end was started with: its profile, the model behind it, and its toolsets.
+
+    `keeps_lists`: whether the lists that it is given may be kept for its next start, with a gateway of its own.
+    """
 
     profile: str | None = None
     model: str | None = None
     toolsets: tuple[str, ...] = ()
+    keeps_lists: bool = True
 
 
 class LineReads(MessageReads):
@@ -103,6 +107,8 @@ class LineReads(MessageReads):
             return None
         known = (self._sender.profile, self._sender.model, self._sender.toolsets)
         asked = self._asked if isinstance(checked, JSONRPCRequest) and checked.method in LISTS else None
+        if asked is not None and not self._sender.keeps_lists:
+            asked = asked._replace(key=None)
         arrival = Arrival(time.monotonic() - self._waited, time.monotonic, *known, asked)
         self._waited, self._asked = 0.0, None
         return SessionMessage(checked, ServerMessageMetadata(request_context=arrival))

@@ -23,7 +23,7 @@ from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, INTERNAL_E
 from gateway.errors import GatewayError
 from gateway.serving.mcp.handshake import Identity, Refusal
 from gateway.serving.shared.attach import GOODBYE
-from gateway.serving.shared.attachment import Attachment, Lost, attach, head_of, line_of
+from gateway.serving.shared.attachment import Attachment, Lost, about, attach, head_of, line_of
 from gateway.serving.shared.relay_options import RelayOptions
 from gateway.serving.shared.start_gateway import CannotStart, SharedGateway
 
@@ -39,7 +39,6 @@ LEAVE_SECONDS = 5.0
 """Time for open requests to be answered after the host has closed its end; the gateway itself waits less."""
 
 _INTRODUCTION_SECONDS = 0.05
-_LATE_SECONDS = 0.25
 _MOST_SUBSCRIPTIONS = 1_000
 _OWN = "mcp-gateway relay "
 
@@ -174,19 +173,9 @@ class _Relay:
         self._remember(message)
         with self._state:
             self._in_flight[message["id"]] = message
-        if told := self._told(arrival, attachment):
+        if told := about(arrival, self._opening.lists, attachment.record):
             attachment.send({"relay": told})
         attachment.send(message)
-
-    def _told(self, arrival: "Arrival", attachment: Attachment) -> dict[str, Any]:
-        """Return what the gateway has to know of the next message."""
-        told: dict[str, Any] = {"waited": round(waited, 3)} if (waited := arrival.ago) > _LATE_SECONDS else {}
-        lists, asked = self._opening.lists, arrival.asked
-        if lists is not None and asked is not None:
-            # What has changed since the gateway was started may not be in its lists.
-            is_same = lists.facts.changed < attachment.record.started
-            told["list"] = {"key": asked.key if is_same else None, "given": asked.given}
-        return told
 
     def _remember(self, message: Mapping[str, Any]) -> None:
         """Note what a host sets up, so that the next gateway can be told."""
