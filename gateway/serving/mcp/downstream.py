@@ -187,16 +187,17 @@ class Downstream:
     ) -> dict[str, Any]:
         """Answer a request for a list, and notify a host that was given another one early."""
         kind, connection = LISTS[request.method], ctx.session._connection  # pyright: ignore[reportPrivateUsage]
-        is_other = asked.given is not None  # unless the request is answered
         try:
             result = await self._served(request)
-            hears = self._service.hears(request.caller, Change(kind))
-            is_other = await self._keeper.is_other(request.method, asked, result, connection, hears=hears)
-            return result
-        finally:
-            if is_other:
-                _logger.info("the host was given another %s early: it is told to ask again", request.method)
+        except MCPError:
+            if asked.given is not None:  # what it was given is not known to be right
                 await self.announcer.tell(connection, kind)
+            raise
+        hears = self._service.hears(request.caller, Change(kind))
+        if await self._keeper.is_other(request.method, asked, result, connection, hears=hears):
+            _logger.info("the host was given other %s early: it is told to ask again", kind)
+            await self.announcer.tell(connection, kind)
+        return result
 
     def _towards(self, ctx: ServerRequestContext[Any, Any]) -> Identity:
         return self.identity.towards(grant_of(ctx.request), principal_of(ctx.request))
