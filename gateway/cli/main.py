@@ -127,18 +127,24 @@ def _toolsets(arguments: Sequence[str]) -> tuple[str, ...]:
 def _open_stdio(arguments: Sequence[str]) -> "EarlyStdio":
     from gateway._version import __version__
     from gateway.config.early_config import Greeting, read_greeting
+    from gateway.config.list_facts import read_list_facts
+    from gateway.serving.mcp.early_lists import EarlyLists
     from gateway.serving.mcp.early_stdio import EarlyStdio
     from gateway.serving.mcp.handshake import Identity
+    from gateway.serving.mcp.kept_lists import KeptLists
 
     options = _options(arguments)
     without_file = any(word.split("=")[0] in ("--upstream", "--") for word in arguments)
     config = _value_of("--config", options)
-    greeting = (
-        Greeting()
-        if without_file
-        else read_greeting(None if config is None else Path(config), os.environ, _toolsets(options))
-    )
-    opening = EarlyStdio(Identity(greeting.name, __version__, None, greeting.instructions, greeting.others))
+    greeting, lists = Greeting(), None
+    if not without_file:
+        path, toolsets = None if config is None else Path(config), _toolsets(options)
+        greeting = read_greeting(path, os.environ, toolsets)
+        if "--calibrate" not in options and (kept := KeptLists.of(os.environ)) is not None:
+            facts = read_list_facts(path, os.environ, arguments, toolsets)
+            lists = None if facts is None else EarlyLists(kept, facts)
+    identity = Identity(greeting.name, __version__, None, greeting.instructions, greeting.others)
+    opening = EarlyStdio(identity, lists=lists)
     try:
         opening.start()
     except OSError:

@@ -107,6 +107,11 @@ def references(document: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
             yield from ((one["name"], one["default"]) for one in found if one["name"])
 
 
+def variables_named(text: str) -> frozenset[str]:
+    """Return every variable that the text of a configuration may refer to, wherever it does, without reading it."""
+    return frozenset(one["name"] for one in _REFERENCE.finditer(text) if one["name"])
+
+
 def _dormant(document: Mapping[str, Any]) -> Iterator[Location]:
     upstreams = document.get("upstreams")
     if is_object(upstreams):

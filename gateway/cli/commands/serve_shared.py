@@ -56,6 +56,7 @@ async def _serve_attached(start: Start, key: str, first: Caller | None) -> int:
     from gateway.serving.logins.loopback import loopback_pages
     from gateway.serving.mcp.downstream import Downstream
     from gateway.serving.mcp.handshake import Identity
+    from gateway.serving.mcp.kept_lists import KeptLists
     from gateway.serving.shared.start_gateway import say_ready
 
     settings = start.settings
@@ -83,7 +84,7 @@ async def _serve_attached(start: Start, key: str, first: Caller | None) -> int:
         ):
             own, others = settings.gateway, gateway.router.introductions
             identity = Identity(own.name, __version__, instructions=own.instructions, others=others)
-            downstream = Downstream(gateway.router, identity)
+            downstream = Downstream(gateway.router, identity, KeptLists.of(os.environ))
             reached.serves(downstream)
             async with downstream.running(), beside.attached(gateway) as hosts:
                 hosts.open(downstream)

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gateway.config.list_facts import CALIBRATE_FILE
 from gateway.errors import InvalidRequest
 from gateway.serving.control import protocol
 from gateway.system.runtime_dir import PRIVATE_FILE
@@ -26,7 +27,6 @@ logger = logging.getLogger(__name__)
 LONGEST_SECONDS = 24 * 3_600.0
 """Maximum time for which a request is valid."""
 
-_FILE = "calibrate.wish"
 _LARGEST = 4_096
 
 
@@ -45,7 +45,7 @@ def answer(calibration: "Calibration", request: Mapping[str, Any]) -> dict[str, 
 
 def save_pending_calibration(folder: Path, until: float, host: str | None) -> Path:
     """Save a request for gateways that start until then to calibrate their hosts. Raises OSError."""
-    path = folder / _FILE
+    path = folder / CALIBRATE_FILE
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
     with os.fdopen(descriptor, "wb") as file:
         file.write(protocol.format_line({"until": until, "host": host}))
@@ -55,7 +55,7 @@ def save_pending_calibration(folder: Path, until: float, host: str | None) -> Pa
 def apply_pending_calibration(folder: Path, calibration: "Calibration") -> None:
     """Begin calibrating if there is a valid saved request."""
     with suppress(OSError, ValueError, InvalidRequest):
-        with (folder / _FILE).open("rb") as file:
+        with (folder / CALIBRATE_FILE).open("rb") as file:
             pending = protocol.parse_line(file.read(_LARGEST))
         until, host = _read_request(pending)
         calibration.open(until, host)

@@ -50,11 +50,17 @@ class _Stream:
         self.handler = ListenHandler(self.bus)
 
 
+def _ignore(_connection: Connection, _kind: str) -> None:
+    """Do nothing about a list that has changed."""
+
+
 class Announcer:
     """Notifies the hosts that asked for it. A host that does not read does not delay the others."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, on_list_changed: Callable[[Connection, str], None] = _ignore) -> None:
         self._service = service
+        self._on_list_changed = on_list_changed
+        """Called for each connection whose host is notified that a list has changed, with the kind of the list."""
         self._streams: dict[object, _Stream] = {}
         """The open `subscriptions/listen` requests."""
         self._connections: dict[Connection, dict[str, Callable[[], None]]] = {}
@@ -170,7 +176,9 @@ class Announcer:
                         continue
                     for kind, uri in self._heard(caller, changes).items():
                         if uri is None or uri in watched:
-                            tasks.start_soon(self._tell, connection, kind, uri)
+                            if uri is None:
+                                self._on_list_changed(connection, kind)
+                            tasks.start_soon(self.tell, connection, kind, uri)
                 for stream in tuple(self._streams.values()):
                     await anyio.lowlevel.checkpoint()
                     for kind, uri in self._heard(stream.caller, changes).items():
@@ -180,7 +188,8 @@ class Announcer:
         """Return the kinds of those changes that this host is to hear of, with the URI of a resource."""
         return {change.kind: change.uri for change in changes if self._service.hears(caller, change)}
 
-    async def _tell(self, connection: Connection, kind: str, uri: str | None) -> None:
+    async def tell(self, connection: Connection, kind: str, uri: str | None = None) -> None:
+        """Notify the host of a connection of a changed list, or resource. Waits a while for one that does not read."""
         method = f"notifications/{kind}/list_changed" if uri is None else "notifications/resources/updated"
         with anyio.move_on_after(_PATIENCE_SECONDS) as patience:
             await connection.notify(method, None if uri is None else {"uri": uri})

@@ -36,6 +36,8 @@ from gateway.serving.mcp.early_stdio import Arrival
 from gateway.serving.mcp.failures import as_error, as_result, safe_error, sole_gateway_error, unexpected
 from gateway.serving.mcp.handshake import Identity, Refusal, discover_result, initialize_result
 from gateway.serving.mcp.hosts import HostChannel, host_channel, introduce, set_level
+from gateway.serving.mcp.kept_lists import LISTS, AskedList, KeptLists
+from gateway.serving.mcp.list_keeper import ListKeeper
 from gateway.serving.mcp.presence import Presence
 from gateway.serving.mcp.request_caller import caller_of, checked_params, grant_of, principal_of, token_of
 from gateway.serving.mcp.service import OF_TASKS, SERVED, ProgressCallback, Service
@@ -70,13 +72,24 @@ class HostRequest:
 
 
 class Downstream:
-    """The gateway's MCP server: one for every connection, transport and era."""
+    """The gateway's MCP server: one for every connection, transport and era.
 
-    def __init__(self, service: Service, identity: Identity, journal: SessionJournal | None = None) -> None:
+    `kept` has the lists that hosts on stdio are given early at their next start.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        identity: Identity,
+        kept: KeptLists | None = None,
+        *,
+        journal: SessionJournal | None = None,
+    ) -> None:
         self.identity = identity
         self._journal = journal
+        self._keeper = ListKeeper(kept)
         self.requests = RunningRequests()
-        self.announcer = Announcer(service)
+        self.announcer = Announcer(service, on_list_changed=self._keeper.changed)
         self.presence = Presence()
         self._service = service
         self._server_info = identity.server_info()
@@ -178,7 +191,25 @@ class Downstream:
             ctx.request.ago if isinstance(ctx.request, Arrival) else 0.0,
             getattr(ctx.request, "scope", {}).get(ADMITTED_SCOPE),
         )
-        return await self._served(request)
+        asked = ctx.request.asked if isinstance(ctx.request, Arrival) else None
+        return await self._served(request) if asked is None else await self._listed(request, asked, ctx)
+
+    async def _listed(
+        self, request: HostRequest, asked: AskedList, ctx: ServerRequestContext[Any, Any]
+    ) -> dict[str, Any]:
+        """Answer a request for a list, and notify a host that was given another one early."""
+        kind, connection = LISTS[request.method], ctx.session._connection  # pyright: ignore[reportPrivateUsage]
+        try:
+            result = await self._served(request)
+        except MCPError:
+            if asked.given is not None:  # what it was given is not known to be right
+                await self.announcer.tell(connection, kind)
+            raise
+        hears = self._service.hears(request.caller, Change(kind))
+        if await self._keeper.is_other(request.method, asked, result, connection, hears=hears):
+            _logger.info("the host was given other %s early: it is told to ask again", kind)
+            await self.announcer.tell(connection, kind)
+        return result
 
     def _note_opened(self, ctx: ServerRequestContext[Any, Any]) -> None:
         session = ctx.session._connection.session_id  # pyright: ignore[reportPrivateUsage]

@@ -2,7 +2,8 @@
 
 Hosts time out early: `@ai-sdk/mcp` waits one second for its first answer, and importing the MCP SDK alone takes about
 as long. So a thread reads the host's messages before anything else is imported. It answers requests that open a
-connection (`Handshake`) at once, queues all others in order, and hands them over when the gateway is ready to serve.
+connection (`Handshake`) at once, and those for lists that the host was given before (`EarlyLists`). It queues all
+others in order, and hands them over when the gateway is ready to serve.
 
     opening = EarlyStdio(Identity(...))
     opening.start()                 # before anything else in the process
@@ -14,9 +15,8 @@ The thread runs as long as the process, but never keeps it from exiting.
 
 import collections
 import json
+import math
 import os
-import select
-import stat
 import sys
 import threading
 import time
@@ -27,7 +27,10 @@ from gateway.core.model.json_safe import read_leniently, to_json_safe
 from gateway.core.model.json_shape import DEEPEST, is_deep, may_be_deep
 from gateway.core.model.json_values import is_dict
 from gateway.core.model.wire import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
+from gateway.serving.mcp.claim_stdio import claim, is_ready, nothing, size_that_fits, stderr
+from gateway.serving.mcp.early_lists import EarlyLists
 from gateway.serving.mcp.handshake import Handshake, Identity, Refusal
+from gateway.serving.mcp.kept_lists import AskedList
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 """Default maximum size of a message, the same as for HTTP."""
@@ -77,7 +80,7 @@ class Arrival(NamedTuple):
     """The time at which a message arrived, by the clock of the `EarlyStdio` that read it.
 
     `profile` and `model` are those that a host of a shared gateway was started with (`serve --shared`), `toolsets` the
-    names of those that narrow what its host is offered.
+    names of those that narrow what its host is offered. `asked` is the list that the message asks for, if it is kept.
     """
 
     at: float
@@ -85,6 +88,7 @@ class Arrival(NamedTuple):
     profile: str | None = None
     model: str | None = None
     toolsets: tuple[str, ...] = ()
+    asked: AskedList | None = None
 
     @property
     def ago(self) -> float:
@@ -99,11 +103,14 @@ class EarlyStdio:
         self,
         identity: Identity,
         *,
+        lists: EarlyLists | None = None,
         max_line_bytes: int = MAX_LINE_BYTES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.identity = identity
         self.handshake = Handshake(identity)
+        self.lists = lists
+        """The lists that the host may be given early."""
         self.is_by_hand = False
         """Whether a terminal, not a host, is at the other end."""
         self.toolsets: tuple[str, ...] = ()
@@ -119,6 +126,7 @@ class EarlyStdio:
         self._waiting: collections.deque[tuple[dict[str, Any], int, Arrival]] = collections.deque()
         self._waiting_bytes = 0
         self._wake: Callable[[], None] | None = None
+        self._is_served = False
         self._switch_interval: float | None = None
 
     def start(self) -> None:
@@ -130,10 +138,10 @@ class EarlyStdio:
         # The thread needs the interpreter while the main thread imports, and the default switch interval is too long.
         self._switch_interval = sys.getswitchinterval()
         sys.setswitchinterval(_IMPORT_SWITCH_SECONDS)
-        self._in = _claim(0, _nothing)
+        self._in = claim(0, nothing)
         self.is_by_hand = os.isatty(self._in)
-        self._out = _claim(1, _stderr)
-        self._fitting = _size_that_fits(self._out)
+        self._out = claim(1, stderr)
+        self._fitting = size_that_fits(self._out)
         threading.Thread(target=self._read, name="mcp-stdin", daemon=True).start()
 
     def introduce(self, identity: Identity) -> None:
@@ -155,6 +163,7 @@ class EarlyStdio:
         It comes with its arrival, because a host's time-out runs from then on, even while modules are still being
         imported.
         """
+        self._is_served = True
         with self._room:
             if not self._waiting:
                 return None
@@ -162,6 +171,10 @@ class EarlyStdio:
             self._waiting_bytes -= size
             self._room.notify()
             return message, arrival._replace(toolsets=self.toolsets)
+
+    def is_own(self, request_id: object) -> bool:
+        """Whether a request was made here, on the host's behalf: the host is not to see its answer."""
+        return self.lists is not None and self.lists.is_own(request_id)
 
     @property
     def waiting(self) -> int:
@@ -184,7 +197,7 @@ class EarlyStdio:
         if len(line) > self._fitting or not self._writing.acquire(blocking=False):
             return False
         try:
-            if not _is_ready(self._out):
+            if not is_ready(self._out):
                 return False
             os.write(self._out, line)
         except OSError:
@@ -275,8 +288,20 @@ class EarlyStdio:
         except Refusal as refusal:
             return self.refuse(request_id, refusal)
         if result is None:
-            return self._keep(fields, size)
+            return self._ask(fields, size)
         return self._reply({"jsonrpc": "2.0", "id": request_id, "result": result})
+
+    def _ask(self, request: dict[str, Any], size: int) -> None:
+        """Answer a request for a list that is known, if the gateway cannot yet; otherwise it waits for the gateway."""
+        lists, method = self.lists, request["method"]
+        asked = None if lists is None else lists.asked(method, request.get("params"), self.handshake)
+        if lists is None or asked is None or self._is_served or (early := lists.given(method, asked)) is None:
+            return self._keep(request, size, asked)
+        self._reply({"jsonrpc": "2.0", "id": request["id"], "result": early.result})
+        if early.request is not None:
+            # Nobody waits for the answer, so upstreams have all the time that they ever have.
+            self._keep(early.request, size, early.asked, at=math.inf)
+        return None
 
     def _too_deep(self, fields: dict[str, Any], size: int) -> None:
         if "method" in fields:
@@ -284,8 +309,10 @@ class EarlyStdio:
             return self.refuse(_id(fields), refusal) if "id" in fields else None
         return self._keep(to_json_safe(fields), size)  # an answer: its request gets what is left of it
 
-    def _keep(self, message: dict[str, Any], size: int) -> None:
-        arrival = Arrival(self._clock(), self._clock)
+    def _keep(
+        self, message: dict[str, Any], size: int, asked: AskedList | None = None, at: float | None = None
+    ) -> None:
+        arrival = Arrival(self._clock() if at is None else at, self._clock, asked=asked)
         with self._room:
             # The messages of a host that sends faster than it is served wait in its pipe, not in our memory.
             while self._waiting and (
@@ -317,65 +344,3 @@ def _id(fields: Mapping[str, Any]) -> str | int | None:
 
 def _reason(error: Exception) -> str:
     return str(error) if isinstance(error, json.JSONDecodeError) else type(error).__name__
-
-
-def _claim(fd: int, diversion: Callable[[], int]) -> int:
-    """Return a private copy of `fd`, and redirect `fd` itself. Raises OSError if `fd` is not open."""
-    private = _copy_above_standard(fd)
-    if os.name == "posix":
-        os.set_blocking(private, True)
-    elsewhere = diversion()
-    os.dup2(elsewhere, fd)
-    os.close(elsewhere)
-    if sys.platform == "win32":
-        _claim_on_windows(fd, private)
-    return private
-
-
-def _copy_above_standard(fd: int) -> int:
-    """Return a copy, not inherited by children, with a number above 2 even if stdin, stdout or stderr is closed."""
-    low: list[int] = []
-    try:
-        while (copy := os.dup(fd)) <= 2:
-            low.append(copy)
-        return copy
-    finally:
-        for unused in low:
-            os.close(unused)
-
-
-def _size_that_fits(fd: int) -> int:
-    """Return how many bytes a pipe surely takes without waiting once it is ready for writing; 0 if not known."""
-    if sys.platform == "win32" or not stat.S_ISFIFO(os.fstat(fd).st_mode):
-        return 0
-    return select.PIPE_BUF
-
-
-def _is_ready(pipe: int) -> bool:
-    """Whether a pipe is ready for writing."""
-    if sys.platform == "win32":
-        return False
-    waiting = select.poll()
-    waiting.register(pipe, select.POLLOUT)
-    return any(event & select.POLLOUT for _, event in waiting.poll(0))
-
-
-def _nothing() -> int:
-    return os.open(os.devnull, os.O_RDONLY)
-
-
-def _stderr() -> int:
-    try:
-        return os.dup(2)
-    except OSError:
-        return os.open(os.devnull, os.O_WRONLY)
-
-
-if sys.platform == "win32":
-    import ctypes
-    import msvcrt
-
-    def _claim_on_windows(fd: int, private: int) -> None:
-        """Turn off newline translation, and redirect `fd` for children too: they ask Windows, not the C library."""
-        msvcrt.setmode(private, os.O_BINARY)
-        ctypes.windll.kernel32.SetStdHandle(-10 - fd, msvcrt.get_osfhandle(fd))

@@ -1,5 +1,6 @@
 """Serve hosts of both eras over HTTP: Streamable HTTP at /mcp and HTTP+SSE at /sse, in one ASGI application."""
 
+import os
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -31,6 +32,7 @@ from gateway.serving.mcp.events import Events
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.health_routes import observing
 from gateway.serving.mcp.http_sessions import ResumableSessions
+from gateway.serving.mcp.kept_lists import KeptLists
 from gateway.serving.mcp.modern_http import ModernEndpoint
 from gateway.serving.mcp.profile_choice import ProfileMiddleware, ProfileNames
 from gateway.serving.mcp.request_caller import IDENTIFIED_SCOPE
@@ -81,7 +83,8 @@ def http_app(
     `serve_http`); `app.state.downstream` is the MCP server.
     """
     access = access or Access(settings)
-    downstream = Downstream(service, identity, None if cluster is None else cluster.journal)
+    kept = KeptLists.of(os.environ)  # of hosts that share it on stdio
+    downstream = Downstream(service, identity, kept, journal=None if cluster is None else cluster.journal)
     allowed = allowed_by(settings, public_url)
     security = for_sdk(allowed)
     events = Events(naming_requests=cluster is not None)

@@ -4,7 +4,7 @@ import collections
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +13,13 @@ import anyio.lowlevel
 from anyio import to_thread
 from anyio.abc import AsyncResource, ByteReceiveStream, ByteSendStream
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import JSONRPCRequest, jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from gateway.core.model.json_shape import is_deep, may_be_deep
 from gateway.core.model.json_values import as_object, is_dict
 from gateway.serving.mcp.early_stdio import MAX_LINE_BYTES, Arrival, Lines
+from gateway.serving.mcp.kept_lists import LISTS, AskedList, is_key
 from gateway.serving.mcp.message_reads import MessageReads
 from gateway.serving.mcp.written_json import message_pieces
 
@@ -37,11 +38,15 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Sender:
-    """What the host at the other end was started with: its profile, the model behind it, and its toolsets."""
+    """What the host at the other end was started with: its profile, the model behind it, and its toolsets.
+
+    `keeps_lists`: whether the lists that it is given may be kept for its next start, with a gateway of its own.
+    """
 
     profile: str | None = None
     model: str | None = None
     toolsets: tuple[str, ...] = ()
+    keeps_lists: bool = True
 
 
 class LineReads(MessageReads):
@@ -56,7 +61,7 @@ class LineReads(MessageReads):
         self._sender = sender
         self._splitter = Lines(_LONGEST_LINE)
         self._lines = collections.deque[bytes | None](self._splitter.feed(rest))
-        self._waited = 0.0
+        self._waited, self._asked = 0.0, None
         self._ended = False
         self.settle: Callable[[], Awaitable[None]] | None = None
         self.room: Callable[[], Awaitable[None]] | None = None
@@ -93,15 +98,19 @@ class LineReads(MessageReads):
             large = len(line) > _PARSED_IN_A_THREAD
             fields = await to_thread.run_sync(_parsed, line) if large else _parsed(line)
             if "relay" in fields and "jsonrpc" not in fields:
-                self._waited = _seconds(as_object(fields["relay"]).get("waited"))
+                told = as_object(fields["relay"])
+                self._waited, self._asked = _seconds(told.get("waited")), _asked(as_object(told.get("list")))
                 return None
             checked = jsonrpc_message_adapter.validate_python(fields, by_name=False)
         except (ValueError, RecursionError, ValidationError):
             _logger.debug("a malformed message of an attached host was dropped")
             return None
         known = (self._sender.profile, self._sender.model, self._sender.toolsets)
-        arrival = Arrival(time.monotonic() - self._waited, time.monotonic, *known)
-        self._waited = 0.0
+        asked = self._asked if isinstance(checked, JSONRPCRequest) and checked.method in LISTS else None
+        if asked is not None and not self._sender.keeps_lists:
+            asked = asked._replace(key=None)
+        arrival = Arrival(time.monotonic() - self._waited, time.monotonic, *known, asked)
+        self._waited, self._asked = 0.0, None
         return SessionMessage(checked, ServerMessageMetadata(request_context=arrival))
 
     async def aclose(self) -> None:
@@ -182,6 +191,13 @@ def _parsed(line: bytes) -> dict[str, Any]:
     if not is_dict(fields) or (may_be_deep(line) and is_deep(fields)):
         raise ValueError
     return fields
+
+
+def _asked(told: Mapping[str, Any]) -> AskedList | None:
+    key, given = told.get("key"), told.get("given")
+    if not told or not (key is None or is_key(key)) or not (given is None or isinstance(given, str)):
+        return None
+    return AskedList(key, given)
 
 
 def _seconds(value: object) -> float:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import math
+import os
 import queue
 import threading
 from collections.abc import Callable
@@ -12,7 +13,7 @@ import anyio
 import anyio.lowlevel
 from anyio.abc import AsyncResource
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import JSONRPCError, JSONRPCResponse, jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from gateway.core.model.caller import Caller
@@ -21,6 +22,7 @@ from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, INVALID_RE
 from gateway.serving.mcp.downstream import Downstream
 from gateway.serving.mcp.early_stdio import EarlyStdio
 from gateway.serving.mcp.handshake import Handshake, Refusal
+from gateway.serving.mcp.kept_lists import KeptLists
 from gateway.serving.mcp.message_reads import MessageReads
 from gateway.serving.mcp.service import Service
 from gateway.serving.mcp.streams import StreamConnection
@@ -52,7 +54,7 @@ async def serve_stdio(
     with anyio.CancelScope() as whole:
         inbox = _Inbox(opening, loop, whole, linger)
         async with open_service() as service:
-            downstream = Downstream(service, opening.identity)
+            downstream = Downstream(service, opening.identity, KeptLists.of(os.environ))
             if on_serving is not None:
                 on_serving(downstream)
             async with downstream.running():
@@ -160,6 +162,8 @@ class _Outbox(AsyncResource):
             await self._room.wait()
         if self._closed:
             raise anyio.ClosedResourceError
+        if isinstance(item.message, (JSONRPCResponse, JSONRPCError)) and self._opening.is_own(item.message.id):
+            return
         line = b"".join([*message_pieces(item.message), b"\n"])
         if not self._unwritten and self._opening.write_at_once(line):
             return

@@ -1,6 +1,6 @@
 """How the process of a host attaches to a shared gateway: over its control socket. Standard library only.
 
-    relay     {"command": "attach", "token": "...", "attach": 2, "pid": 4711, "profile": null, "model": null,
+    relay     {"command": "attach", "token": "...", "attach": 3, "pid": 4711, "profile": null, "model": null,
                "toolsets": [], "first_id": 0, "salt": "...", "environment": {"GITHUB_TOKEN": "digest or null"}}
     gateway   {"ok": true, "result": {"pid": 4700}}, or {"ok": false, "error": "..."}; {"ok": true, "result":
               {"ending": true}} if it is about to end
@@ -9,6 +9,9 @@ After that, each line is one message of MCP, as on stdio. The relay answers what
 `initialize` for the gateway. Lines with the member `relay` or `gateway` are between these two:
 
     relay     {"relay": {"waited": 1.5}}      the next message has waited for so many seconds already
+    relay     {"relay": {"list": {"key": "...", "given": null}}}
+                                              it asks for a list, which is kept by this key; `given` is the digest of
+                                              the one that the host was given early (`early_lists`)
     gateway   {"gateway": "ends"}             it was stopped: nothing is lost, and it is started again when needed
 
 Relay and gateway are of the same version of the program: that is part of the key by which they find each other.
@@ -30,7 +33,7 @@ from gateway.config.find_config import CACHE_VARIABLE, PROFILES_VARIABLE, STATE_
 from gateway.config.foreign import translate_document
 from gateway.errors import ConfigError
 
-ATTACH = 2
+ATTACH = 3
 """The version of the protocol above."""
 
 GOODBYE = b'{"gateway":"ends"}\n'

@@ -4,7 +4,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
@@ -192,12 +192,13 @@ class AttachedHosts:
                 f"{most} hosts are attached to the gateway {os.getpid()} already",
                 remedy="raise [shared] max_hosts, or start this host's gateway without --shared",
             )
+        differs = differing(as_object(request.get("environment")), self._environ, str(request.get("salt")))
         first_id, peer = request.get("first_id"), peer_of(stream.extra_attributes[SocketAttribute.raw_socket]())
         return AttachedHost(
             pid=peer.pid if peer is not None and peer.pid is not None else _whole(request.get("pid")),
             since=time.time(),
-            sender=self._sender(request),
-            differing=differing(as_object(request.get("environment")), self._environ, str(request.get("salt"))),
+            sender=replace(self._sender(request), keeps_lists=not differs),
+            differing=differs,
             first_id=min(max(0, _whole(first_id) or 0), _MOST_IDS),
             handshake=Handshake(self._downstream.identity),
         )

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gateway.core.model.json_values import as_object, is_dict
 from gateway.errors import GatewayError
@@ -22,8 +22,13 @@ from gateway.serving.control.records import GatewayRecord
 from gateway.serving.shared.attach import ATTACH, fingerprints, new_salt, variables_in
 from gateway.serving.shared.relay_options import RelayOptions
 
+if TYPE_CHECKING:
+    from gateway.serving.mcp.early_lists import EarlyLists
+    from gateway.serving.mcp.early_stdio import Arrival
+
 _CONNECT_SECONDS = 30.0
 _CHUNK = 256 * 1024
+_LATE_SECONDS = 0.25
 
 _BEGINNING = re.compile(rb'\{"jsonrpc":"2\.0","(?:id":(?:(-?\d{1,20})|(?="))|(method)")')
 """How the gateway begins each message: an answer or request with a number, one with a text, or a notification."""
@@ -134,6 +139,16 @@ def attach(
         connection.close()
         raise Lost
     return Attachment(record, connection, time.monotonic(), rest)
+
+
+def about(arrival: "Arrival", lists: "EarlyLists | None", record: GatewayRecord) -> dict[str, Any]:
+    """Return what the gateway has to know of a message that is about to be sent to it (`attach`); empty if nothing."""
+    told: dict[str, Any] = {"waited": round(waited, 3)} if (waited := arrival.ago) > _LATE_SECONDS else {}
+    if lists is not None and (asked := arrival.asked) is not None:
+        # What has changed since the gateway was started may not be in its lists.
+        is_same = lists.facts.changed < record.started
+        told["list"] = {"key": asked.key if is_same else None, "given": asked.given}
+    return told
 
 
 def _reply(connection: socket.socket) -> tuple[bytes, bytes]:

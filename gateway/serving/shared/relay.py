@@ -23,12 +23,12 @@ from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, INTERNAL_E
 from gateway.errors import GatewayError
 from gateway.serving.mcp.handshake import Identity, Refusal
 from gateway.serving.shared.attach import GOODBYE
-from gateway.serving.shared.attachment import Attachment, Lost, attach, head_of, line_of
+from gateway.serving.shared.attachment import Attachment, Lost, about, attach, head_of, line_of
 from gateway.serving.shared.relay_options import RelayOptions
 from gateway.serving.shared.start_gateway import CannotStart, SharedGateway
 
 if TYPE_CHECKING:
-    from gateway.serving.mcp.early_stdio import EarlyStdio
+    from gateway.serving.mcp.early_stdio import Arrival, EarlyStdio
 
 DELAYS = (0.0, 0.2, 0.5, 1.0, 2.0, 4.0)
 """Seconds before each attempt to attach again. After the last one, the host's next request is the next attempt."""
@@ -39,7 +39,6 @@ LEAVE_SECONDS = 5.0
 """Time for open requests to be answered after the host has closed its end; the gateway itself waits less."""
 
 _INTRODUCTION_SECONDS = 0.05
-_LATE_SECONDS = 0.25
 _MOST_SUBSCRIPTIONS = 1_000
 _OWN = "mcp-gateway relay "
 
@@ -128,8 +127,7 @@ class _Relay:
             if self._attachment is not None and self._attachment.over.is_set():
                 self._recover()
             while (taken := self._opening.take()) is not None:
-                message, arrival = taken
-                self._forward(message, arrival.ago)
+                self._forward(*taken)
             if self._opening.ended and not self._opening.waiting:
                 return self._leave()
 
@@ -143,13 +141,13 @@ class _Relay:
 
     # Messages of the host
 
-    def _forward(self, message: dict[str, Any], waited: float) -> None:
+    def _forward(self, message: dict[str, Any], arrival: "Arrival") -> None:
         if self._attachment is not None and self._attachment.over.is_set():
             self._recover()
         if "method" not in message:
             self._answer(message)
         elif "id" in message:
-            self._ask(message, waited)
+            self._ask(message, arrival)
         else:
             self._notify(message)
 
@@ -167,7 +165,7 @@ class _Relay:
             self._attachment.send(message)
         self._remember(message)
 
-    def _ask(self, message: dict[str, Any], waited: float) -> None:
+    def _ask(self, message: dict[str, Any], arrival: "Arrival") -> None:
         problem = None if self._attachment is not None else self._attach_again()
         if (attachment := self._attachment) is None:
             self._fail(message, problem or "the shared gateway cannot be reached")
@@ -176,8 +174,8 @@ class _Relay:
         self._remember(message)
         with self._state:
             self._in_flight[message["id"]] = message
-        if waited > _LATE_SECONDS:
-            attachment.send({"relay": {"waited": round(waited, 3)}})
+        if told := about(arrival, self._opening.lists, attachment.record):
+            attachment.send({"relay": told})
         attachment.send(message)
 
     def _remember(self, message: Mapping[str, Any]) -> None:
@@ -227,6 +225,8 @@ class _Relay:
                     return
                 self._in_flight.pop(head.id, None)
                 self._resent.discard(head.id)
+                if self._opening.is_own(head.id):
+                    return
             elif head.kind == "request" and head.id is not None:
                 self._asked.add(head.id)
                 if isinstance(head.id, int):
@@ -373,6 +373,8 @@ class _Relay:
 
     def _fail(self, message: Mapping[str, Any], reason: str) -> None:
         """Answer a request with an error. A model reads the one of a call, as other failures of calls."""
+        if self._opening.is_own(message["id"]):
+            return None
         if message.get("method") != "tools/call":
             return self._opening.refuse(message["id"], Refusal(INTERNAL_ERROR, reason))
         result: dict[str, Any] = {"content": [{"type": "text", "text": reason}], "isError": True}

@@ -42,6 +42,47 @@ async def test_what_is_not_a_message_is_dropped_and_the_next_one_is_read():
                 await reads.receive()
 
 
+@pytest.mark.parametrize(
+    ("told", "method", "asked"),
+    [
+        ({"key": "a" * 64, "given": "d"}, "tools/list", ("a" * 64, "d")),
+        ({"key": None, "given": "d"}, "tools/list", (None, "d")),
+        ({"key": "a" * 64, "given": None}, "tools/call", None),
+        ({"key": "../" + "a" * 61, "given": None}, "tools/list", None),
+        ({"key": "a" * 64, "given": 1}, "tools/list", None),
+        ({}, "tools/list", None),
+        ("all", "tools/list", None),
+    ],
+)
+async def test_a_list_is_kept_by_a_key_of_its_relay_and_nothing_else(told, method, asked):
+    here, there = await pair()
+    relay = json.dumps({"relay": {"list": told}}).encode() + b"\n"
+    async with here:
+        reads = LineReads(here, relay + line(id=1, method=method) + line(id=2, method=method), Sender())
+        there.close()
+        found = []
+        with anyio.fail_after(30):
+            for _ in range(2):
+                message = await reads.receive()
+                assert isinstance(message, SessionMessage)
+                assert isinstance(message.metadata, ServerMessageMetadata)
+                found.append(message.metadata.request_context.asked)
+    assert found == [asked, None]
+
+
+async def test_a_list_for_a_host_in_another_environment_is_not_kept():
+    here, there = await pair()
+    relay = json.dumps({"relay": {"list": {"key": "a" * 64, "given": "d"}}}).encode() + b"\n"
+    async with here:
+        reads = LineReads(here, relay + line(id=1, method="tools/list"), Sender(keeps_lists=False))
+        there.close()
+        with anyio.fail_after(30):
+            message = await reads.receive()
+    assert isinstance(message, SessionMessage)
+    assert isinstance(message.metadata, ServerMessageMetadata)
+    assert message.metadata.request_context.asked == (None, "d")
+
+
 async def test_a_line_without_an_end_ends_the_stream(monkeypatch):
     monkeypatch.setattr("gateway.serving.mcp.line_streams._LONGEST_LINE", 1_000)
     here, there = await pair()

@@ -15,6 +15,7 @@ import pytest
 
 from gateway.serving.control.endpoint import Endpoint
 from gateway.serving.control.records import GatewayRecord, write_record
+from gateway.serving.mcp.kept_lists import KeptLists
 from gateway.serving.shared.attach import GOODBYE, shared_key
 from gateway.system.runtime_dir import own_folder
 
@@ -108,6 +109,13 @@ def config(tmp_path, monkeypatch):
     path = tmp_path / "shared.toml"
     path.write_text('[upstreams.one]\nurl = "http://127.0.0.1:9/${A_NAME}"\n')
     return path
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """The folder of kept lists, for fixtures and processes that are started after this."""
+    monkeypatch.setenv("MCP_GATEWAY_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "lists"
 
 
 @pytest.fixture
@@ -262,3 +270,53 @@ def test_a_cancellation_of_what_cannot_be_an_id_is_passed_on(gateway, host, numb
     attached = gateway.accept()
     while attached.next().get("method") != "tools/list":
         pass
+
+
+def asked_for_tools(attached):
+    """What a relay says of the next request for tools, and that request; what comes before is passed over."""
+    told = None
+    while (message := attached.next()).get("method") != "tools/list":
+        told = message.get("relay", told)
+    return told, message
+
+
+def test_a_list_that_was_given_before_is_given_before_there_is_a_gateway_and_checked_by_the_next(
+    cache, config, gateway, host
+):
+    changed = time.time() - 60
+    os.utime(config, (changed, changed))
+    one = host()
+    one.initialize()
+    one.send(id=1, method="tools/list")
+    told, request = asked_for_tools(gateway.accept())
+    assert (told["list"]["given"], request["id"]) == (None, 1)
+    KeptLists(cache).keep(told["list"]["key"], b'{"tools":[{"name":"x","inputSchema":{}}]}', "digest")
+
+    two = host()
+    two.initialize()
+    two.send(id="mine", method="tools/list", params={})
+    assert two.next() == {"jsonrpc": "2.0", "id": "mine", "result": {"tools": [{"name": "x", "inputSchema": {}}]}}
+    attached = gateway.accept()
+    assert asked_for_tools(attached)[0]["list"] == {"key": told["list"]["key"], "given": "digest"}
+    attached.close()  # before it has answered: the next gateway does, and the host hears of neither
+    attached = gateway.accept()
+    _, request = asked_for_tools(attached)
+    assert {two.next()["method"] for _ in range(3)} == {
+        f"notifications/{kind}/list_changed" for kind in ("tools", "prompts", "resources")
+    }
+    attached.send(id=request["id"], result={"tools": []})
+    two.send(id=2, method="tools/list")
+    _, request = asked_for_tools(attached)
+    attached.send(id=request["id"], result={"tools": []})
+    assert two.next() == {"jsonrpc": "2.0", "id": 2, "result": {"tools": []}}
+
+
+def test_a_list_of_a_gateway_that_was_started_before_the_configuration_changed_is_not_kept(
+    cache, config, gateway, host
+):
+    changed = time.time() + 60
+    os.utime(config, (changed, changed))
+    one = host()
+    one.initialize()
+    one.send(id=1, method="tools/list")
+    assert asked_for_tools(gateway.accept())[0]["list"] == {"key": None, "given": None}

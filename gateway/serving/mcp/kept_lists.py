@@ -1,0 +1,150 @@
+"""The lists that hosts were last given, kept on disk so that the next start can answer at once. Standard library only.
+
+There is a file for each host, configuration and list, named by a digest of all that decides what is in the list
+(`key_of_list`). A file that cannot be used, or that somebody else could have written, counts as missing. The files are
+readable by their user only.
+"""
+
+import hashlib
+import json
+import os
+import stat
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gateway.config.find_config import cache_folder
+from gateway.core.model.json_shape import is_deep
+from gateway.core.model.json_values import as_object, is_dict, is_list
+
+LISTS: Mapping[str, str] = {"tools/list": "tools", "prompts/list": "prompts"}
+"""The lists that are kept, each with its member of the result, which is also the name of its notification.
+
+Resources are not among them: content that the gateway stores for a while is listed there.
+"""
+
+LARGEST = 4 * 1024 * 1024
+"""Bytes of a file beyond which it is neither written nor read."""
+MOST = 64
+"""Maximum number of files: those used last."""
+KEPT_SECONDS = 30 * 86_400
+"""The age at which a list that was not given again is no longer used."""
+
+_VERSION = 1
+_ENDING = ".list"
+_KEY_LENGTH = 64
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+class AskedList(NamedTuple):
+    """A list that a host has asked for: the key to keep it by, and the digest of the list that it was given early.
+
+    Without a key, it is not kept. `given` is None if the host waits for the answer.
+    """
+
+    key: str | None
+    given: str | None = None
+
+
+class KeptList(NamedTuple):
+    """A result of a list, and the digest of what it lists."""
+
+    result: dict[str, Any]
+    digest: str
+
+
+def key_of_list(facts: str, method: str, revision: str, client: Mapping[str, Any]) -> str:
+    """Return the key of a list for the host with these params of `initialize`."""
+    parts = [facts, method, revision, client.get("clientInfo"), client.get("capabilities")]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode("ascii")).hexdigest()
+
+
+def is_key(value: object) -> bool:
+    """Whether a value may be a key."""
+    return isinstance(value, str) and len(value) == _KEY_LENGTH and set(value) <= set("0123456789abcdef")
+
+
+class KeptLists:
+    """The files in one folder. Every method blocks while it reads or writes a file."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @classmethod
+    def of(cls, environ: Mapping[str, str]) -> "KeptLists | None":
+        """Return those of the user; None if nothing may be kept."""
+        folder = cache_folder(environ)
+        return None if folder is None else cls(folder / "lists")
+
+    def read(self, key: str, method: str) -> KeptList | None:
+        """Return the list; None if there is none that can be used."""
+        try:
+            return _parsed(_content(self._path(key)), LISTS[method])
+        except (OSError, ValueError, RecursionError):
+            return None
+
+    def keep(self, key: str, result: bytes, digest: str) -> None:
+        """Keep a result, as JSON, unless it is too large. If that is not possible, nothing is kept."""
+        from gateway.system.files import write_file  # here, because nothing is written before the first answer
+
+        path = self._path(key)
+        with suppress(OSError):
+            if len(result) > LARGEST // 2:
+                path.unlink(missing_ok=True)
+                return
+            head = {"version": _VERSION, "digest": digest, "sha256": hashlib.sha256(result).hexdigest()}
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_file(path, json.dumps(head).encode("ascii") + b"\n" + result)
+            self._tidy()
+
+    def forget(self, key: str) -> None:
+        """Forget a list that is no longer right."""
+        with suppress(OSError):
+            self._path(key).unlink(missing_ok=True)
+
+    def touch(self, key: str) -> None:
+        """Note that a list is still right."""
+        with suppress(OSError):
+            os.utime(self._path(key))
+
+    def _path(self, key: str) -> Path:
+        return self._folder / f"{key}{_ENDING}"
+
+    def _tidy(self) -> None:
+        found = [(one.stat().st_mtime, one.path) for one in os.scandir(self._folder) if not one.is_dir()]
+        for _, path in sorted(found, reverse=True)[MOST:]:
+            os.unlink(path)
+
+
+def _content(path: Path) -> bytes:
+    """Return the content of a file of this user alone. Raises OSError, or ValueError if it is anything else."""
+    with os.fdopen(os.open(path, _FLAGS), "rb") as opened:
+        found = os.fstat(opened.fileno())
+        if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST:
+            raise ValueError("not a file, or too large")
+        if sys.platform != "win32" and (found.st_uid != os.geteuid() or found.st_mode & 0o022):
+            raise ValueError("not this user's alone")
+        if not -60 < time.time() - found.st_mtime < KEPT_SECONDS:
+            raise ValueError("too old")
+        return opened.read(LARGEST)
+
+
+def _parsed(content: bytes, name: str) -> KeptList:
+    """Raises ValueError if the content is not one that was kept whole."""
+    line, _, body = content.partition(b"\n")
+    head = as_object(json.loads(line))
+    digest = head.get("digest")
+    if head.get("version") != _VERSION or not isinstance(digest, str):
+        raise ValueError("of another version")
+    if head.get("sha256") != hashlib.sha256(body).hexdigest():
+        raise ValueError("damaged")
+    result = json.loads(body)
+    if not is_dict(result) or is_deep(result) or "nextCursor" in result:
+        raise ValueError("not the whole of a list")
+    items = result.get(name)
+    if not is_list(items) or not all(isinstance(as_object(item).get("name"), str) for item in items):
+        raise ValueError("not a list")
+    return KeptList(result, digest)

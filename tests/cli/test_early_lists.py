@@ -1,0 +1,144 @@
+"""A host that was given its tools before is given them at once at its next start, however long the gateway loads."""
+
+import json
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+LISTED = Path(__file__).parents[1] / "servers" / "listed_stdio.py"
+ROOT = Path(__file__).parents[2]
+HELD_BACK = """
+import os, sys, time
+
+class Gate:
+    def find_spec(self, name, path=None, target=None):
+        if name == "mcp":
+            sys.meta_path.remove(self)
+            while not os.path.exists(os.environ["GATE"]):
+                time.sleep(0.02)
+
+sys.meta_path.insert(0, Gate())
+"""
+
+
+@pytest.fixture
+def held_back(tmp_path, start):
+    """Start the gateway for a host; its process, and that of a shared gateway, imports the MCP SDK after `open`."""
+    folder, gate = tmp_path / "held-back", tmp_path / "gate"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(HELD_BACK)
+
+    def call(*arguments, name="claude-code"):
+        gate.unlink(missing_ok=True)
+        modules = os.pathsep.join([str(folder), str(ROOT)])
+        process = start("serve", *arguments, env={**os.environ, "PYTHONPATH": modules, "GATE": str(gate)})
+        process.initialize(name)
+        return process
+
+    call.open = gate.touch
+    yield call
+    gate.touch()
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("MCP_GATEWAY_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("MCP_GATEWAY_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("MCP_GATEWAY_PROFILES", str(tmp_path / "profiles"))
+    return tmp_path / "cache" / "lists"
+
+
+@pytest.fixture
+def config(tmp_path):
+    """A configuration with a server whose tools are those of a file."""
+    tools = tmp_path / "tools.json"
+
+    def write(more: str = "") -> Path:
+        path = tmp_path / "listed.toml"
+        args = json.dumps([str(LISTED), str(tools)])
+        path.write_text(f"{more}[upstreams.one]\ncommand = {json.dumps(sys.executable)}\nargs = {args}\n")
+        return path
+
+    write.tools = lambda *names: tools.write_text(json.dumps(names))
+    write.tools("look", "find")
+    return write
+
+
+def tools(process, params=None) -> list[str]:
+    process.send(id="tools", method="tools/list", params=params or {})
+    return [tool["name"] for tool in process.answer("tools")["result"]["tools"]]
+
+
+def end(process) -> None:
+    process.process.stdin.close()
+    assert process.wait() == 0
+
+
+def given_once(start, config, *arguments, name="claude-code") -> list[str]:
+    """Start the gateway for a host as it is for the first time, and return what it lists once the server is there."""
+    process = start("serve", "--config", config, *arguments)
+    process.initialize(name)
+    look = next(name for name in process.offered() if name.endswith("look"))
+    process.send(id="look", method="tools/call", params={"name": look, "arguments": {}})
+    assert process.answer("look")["result"]["content"][0]["text"] == "look"  # the server is there
+    listed = tools(process)
+    end(process)
+    return listed
+
+
+@pytest.mark.parametrize("shared", [(), ("--shared",)])
+def test_a_host_is_given_at_once_what_it_was_given_last(start, cache, config, held_back, shared):
+    file = config("[shared]\nlinger = 1\n")
+    listed = given_once(start, file, *shared)
+    process = held_back("--config", file, *shared)
+    assert tools(process) == listed
+    assert {"one__look", "one__find"} <= set(listed)
+    held_back.open()
+    # What follows is served by the gateway itself, and the host hears nothing of the check.
+    process.send(id=7, method="tools/call", params={"name": "one__look", "arguments": {}})
+    assert process.answer(7)["result"]["content"][0]["text"] == "look"
+    assert tools(process) == listed
+    process.process.stdin.close()
+    assert [line for line in process.rest(process.out) if "mcp-gateway early" in line or "list_changed" in line] == []
+
+
+def test_a_list_that_has_changed_is_announced_and_given_at_the_next_start(start, cache, config, held_back):
+    file = config()
+    listed = given_once(start, file)
+    config.tools("look", "find", "draw")
+    process = held_back("--config", file)
+    assert tools(process) == listed
+    held_back.open()
+    changed_to(process, "one__draw")
+    end(process)
+    process = held_back("--config", file)
+    assert "one__draw" in tools(process)
+
+
+def changed_to(process, name) -> None:
+    """Wait until a host that asks again whenever it is told to has been told of the tool."""
+    while name not in tools(process):
+        while json.loads(process.out.get(timeout=60)).get("method") != "notifications/tools/list_changed":
+            pass
+
+
+def test_a_tool_that_is_held_is_not_given_early(start, cache, config):
+    file = config('[pins]\nmode = "hold"\n')
+    given_once(start, file)  # pinned
+    given_once(start, file)  # kept
+    config.tools("look", "find", "steal")
+    assert {"one__look", "one__find"} <= set(given_once(start, file))
+    assert [one for one in cache.iterdir() if b"steal" in one.read_bytes()] == []
+    if os.name == "posix":
+        assert {stat.S_IMODE(one.stat().st_mode) for one in cache.iterdir()} == {0o600}
+        assert stat.S_IMODE(cache.stat().st_mode) == 0o700
+
+
+def test_a_host_that_ignores_changes_or_is_calibrated_is_given_nothing_early(start, cache, config):
+    file = config()
+    given_once(start, file, "--profile", "roo-code")
+    given_once(start, file, "--calibrate")
+    assert not cache.exists()
