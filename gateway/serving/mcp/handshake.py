@@ -26,6 +26,7 @@ from gateway.core.model.wire import (
     METHOD_NOT_FOUND,
     PROTOCOL_VERSION,
     SERVER_INFO,
+    SKILLS_EXTENSION,
     UNSUPPORTED_PROTOCOL_VERSION,
 )
 from gateway.core.tools.instructions import Introductions
@@ -90,9 +91,13 @@ def capabilities(*, modern: bool) -> dict[str, Any]:
     """Return the gateway's capabilities: constant, because the first answer comes before any upstream is known.
 
     They are the same in every handshake revision: hosts ignore fields that they do not know. `logging` is also a
-    capability of 2026-07-28, where each request names its level; tasks are of that revision alone.
+    capability of 2026-07-28, where each request names its level; tasks are of that revision alone. Skills are declared
+    whether or not an upstream has any: the list may be empty. Directories are always read, from the upstream or from
+    what it says of its skills.
     """
-    extensions: dict[str, Any] = {UI_EXTENSION: {}, **({TASKS_EXTENSION: {}} if modern else {})}
+    extensions: dict[str, Any] = {UI_EXTENSION: {}, SKILLS_EXTENSION: {"directoryRead": True}}
+    if modern:
+        extensions[TASKS_EXTENSION] = {}
     return {
         "tools": {"listChanged": True},
         "resources": {"listChanged": True, "subscribe": True},
