@@ -517,8 +517,7 @@ class Router:
     def _shared_introductions(self) -> Introductions:
         """The introductions without those of upstreams that a rule withholds from everybody it does not name."""
         found = introductions(self._upstreams, self._profiles, self._configured)
-        shared = tuple(part for part in found.parts if self._rules.policy.shares(part[0], NOBODY))
-        return found._replace(parts=shared)
+        return found.only(lambda name: self._rules.policy.shares(name, NOBODY))
 
     def _tell(self, change: Change) -> None:
         for listener in tuple(self._listeners):

@@ -328,3 +328,29 @@ async def test_the_tool_shows_nothing_that_is_not_as_described(router: Any, fake
     assert failed
     assert "is not what a describes" in text
     assert "secrets" not in text
+
+
+# -- what is declared ---------------------------------------------
+
+
+async def test_skills_are_declared_unless_it_is_known_that_there_are_none(router: Any, fake_upstream: Any):
+    skilled, plain = having(fake_upstream, "a"), fake_upstream("b", offers=("tools",))
+    starting = fake_upstream("c", state=UpstreamState.STARTING)
+    assert router(skilled, plain, starting).introductions.skilled == ("a", "c")
+    assert not router(plain).introductions.may_have_skills
+    early = fake_upstream("d", offers=("tools",))
+    gateway, heard = router(early), list[Any]()
+    gateway.on_introductions(heard.append)
+    early.extensions = {EXTENSION: {}}
+    gateway.upstream_changed("d", "state")
+    assert heard[-1].skilled == ("d",)
+    assert not heard[-1].reached_by(Grant(upstreams=("x",)), "local").may_have_skills
+
+
+async def test_a_server_of_a_handshake_revision_may_declare_skills_as_experimental(router: Any, fake_upstream: Any):
+    a = having(fake_upstream, "a", entry(), ttl=None)
+    declared = {"resources": {}, "experimental": {EXTENSION: {"directoryRead": True}}}
+    a.__class__ = type("Experimental", (type(a),), {"capabilities": property(lambda self: declared)})
+    gateway = router(a)
+    assert await uris(gateway, OLD) == ["skill://a/refunds/SKILL.md"]
+    assert await ask(gateway, "resources/directory/read", OLD, uri="skill://a/refunds")
