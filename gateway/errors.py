@@ -11,6 +11,7 @@
     │   ├── UnknownMethod
     │   ├── UnknownTool
     │   ├── UnknownResource
+    │   ├── UnknownSkill
     │   ├── UnknownPrompt
     │   ├── UnknownToolset
     │   └── UnknownTask
@@ -153,6 +154,10 @@ class UnknownResource(InvalidRequest):
     def __init__(self, message: str, *, uri: str | None = None, remedy: str | None = None) -> None:
         super().__init__(message, remedy=remedy)
         self.uri = uri
+
+
+class UnknownSkill(InvalidRequest):
+    """No upstream has this skill, or this directory of a skill, for this host."""
 
 
 class UnknownPrompt(InvalidRequest):

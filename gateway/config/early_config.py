@@ -67,7 +67,7 @@ def read_greeting(path: Path | None, environ: Mapping[str, str], toolsets: Itera
     return Greeting(
         name if isinstance(name, str) else NAME,
         instructions if isinstance(instructions, str) else None,
-        others._replace(parts=tuple(part for part in others.parts if part[0] in reached)),
+        others.only(lambda upstream: upstream in reached),
     )
 
 
@@ -98,7 +98,10 @@ def keep_introductions(
     if path is None:
         return
     with suppress(OSError):
-        if not (introductions.parts or introductions.handles) or len(content) > _LARGEST:
+        if (
+            introductions == Introductions(limits=introductions.limits, longest=introductions.longest)
+            or len(content) > _LARGEST
+        ):
             path.unlink(missing_ok=True)
             return
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -126,7 +129,8 @@ def _recalled(path: Path | None) -> Introductions:
         limits = tuple((_text(glob), _limit(limit)) for glob, limit in kept["limits"])
         handles = tuple((_text(glob), told is True) for glob, told in kept["handles"])
         parts = tuple((_text(name), _text(text)) for name, text in kept["parts"])
-        return Introductions(parts, limits, longest, handles)
+        skilled = None if kept.get("skilled") is None else tuple(map(_text, kept["skilled"]))
+        return Introductions(parts, limits, longest, handles, skilled=skilled)
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return Introductions()
 

@@ -45,6 +45,9 @@ WAIT_TOOL = "gateway_wait"
 CANCEL_TOOL = "gateway_cancel"
 """The gateway's own tool that ends such a call."""
 
+SKILL_TOOL = "gateway_skill"
+"""The gateway's own tool that lists and loads skills, for hosts that cannot do so themselves."""
+
 OWN_TOOLS = frozenset({VIEW_TOOL, READ_TOOL, PUT_TOOL})
 """The gateway's own tools that every host has whose profile allows them."""
 

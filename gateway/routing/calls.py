@@ -21,7 +21,7 @@ from gateway.core.profiles.host_profiles import narrow, with_useful_handles
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
 from gateway.core.tools.catalogue import OWN, Catalogue, Route
-from gateway.core.wording import APPROVE_TOOL, FIND_TOOL, LOGIN_TOOL, failure_text, plain, size_words
+from gateway.core.wording import APPROVE_TOOL, FIND_TOOL, LOGIN_TOOL, SKILL_TOOL, failure_text, plain, size_words
 from gateway.errors import InvalidRequest
 from gateway.routing.approvals import Approvals, CallToApprove
 from gateway.routing.approve_tool import approve
@@ -68,7 +68,10 @@ class _Shaped(NamedTuple):
 
 
 class Calls:
-    """Answers `tools/call` and requests about tasks. `read` reads a resource for one of the gateway's own tools."""
+    """Answers `tools/call` and requests about tasks. `read` reads a resource for one of the gateway's own tools.
+
+    `use_skill` answers another of them.
+    """
 
     def __init__(
         self,
@@ -86,6 +89,7 @@ class Calls:
         logins: CallLogins,
         search: ToolSearch,
         read: Callable[[RequestContext, str], Awaitable[Mapping[str, Any]]],
+        use_skill: Callable[[RequestContext, object], Awaitable[dict[str, Any]]],
         calibration: CalibrationPort | None = None,
         arguments: ArgumentsPort | None = None,
     ) -> None:
@@ -101,6 +105,7 @@ class Calls:
         self._logins = logins
         self._search = search
         self._read = read
+        self._use_skill = use_skill
         self._tasks = Tasks()
         self._replica: ReplicaPort | None = None
         self._owner_for: OwnerFor = lambda upstream, caller: None
@@ -259,6 +264,8 @@ class Calls:
         if route.upstream == OWN and route.tool == LOGIN_TOOL:
             upstream = self._logins.asked(params.get("arguments"), context.caller)
             return await self._bridge.request(upstream, "tools/call", params, context)
+        if route.upstream == OWN and route.tool == SKILL_TOOL:
+            return await self._use_skill(replace(context, is_part=True, on_progress=None), params.get("arguments"))
         if route.upstream == OWN:
             owner, read = context.caller.principal, partial(self._read, replace(context, is_part=True))
             return await self._own_tools.request("tools/call", params, owner=owner, profile=profile, read=read)

@@ -1,7 +1,8 @@
 """Resources of all upstreams as one list, and the way from a URI to the upstream that has it.
 
-URIs are passed on unchanged, except those of pages (`ui://`, MCP Apps): these are prefixed with the upstream's name,
-because two servers may use the same one. Tools refer to their pages by URI, and these need not be listed
+URIs are passed on unchanged, except those of pages (`ui://`, MCP Apps) and skills (`skill://`): these are prefixed with
+the upstream's name, because two servers may use the same one. `gateway.routing.skills` reads those of skills. Tools
+refer to their pages by URI, and these need not be listed
 (https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx).
 """
 
@@ -69,7 +70,7 @@ class Resources:
         self._named.forget(owner_by_session(session))
 
     def addressed(self, uri: str, caller: Caller) -> tuple[str, str] | None:
-        """Split a page's URI into the upstream that it is prefixed with and that upstream's URI; None for others.
+        """Split the URI of a page or skill into the upstream in front and that upstream's URI; None for others.
 
         A page may request another page by its server's own URI, and servers often begin URIs with their own names. So a
         URI that the upstream knows unchanged is taken to be that one, unless the upstream also knows the part after the
@@ -78,20 +79,22 @@ class Resources:
         parts = apps.split(uri)
         if parts is None or parts[0] not in sharing(self._upstreams, caller):
             return None
+        if uri.startswith(apps.SKILL_SCHEME):
+            return parts if self.exists(*parts, caller) else None
         is_as_it_stands = not self._knows(*parts, caller) and self._knows(parts[0], uri, caller)
-        return None if is_as_it_stands or not self._exists(*parts, caller) else parts
+        return None if is_as_it_stands or not self.exists(*parts, caller) else parts
 
     def owner(self, uri: str, caller: Caller) -> str | None:
         """The first upstream that lists the URI."""
         names = sharing(self._upstreams, caller)
         listing = (name for name in names if _has(self._lists(name, caller).resources, "uri", uri))
-        return next((name for name in listing if self._exists(name, uri, caller)), None)
+        return next((name for name in listing if self.exists(name, uri, caller)), None)
 
     def owner_of_template(self, template: str, caller: Caller) -> str | None:
         """The first upstream that lists the template itself."""
         names = sharing(self._upstreams, caller)
         listing = (name for name in names if _has(self._lists(name, caller).templates, "uriTemplate", template))
-        return next((name for name in listing if self._exists(name, template, caller)), None)
+        return next((name for name in listing if self.exists(name, template, caller)), None)
 
     def likely(self, uri: str, caller: Caller) -> list[str]:
         """The upstreams that probably have a URI which none lists, most likely first.
@@ -111,7 +114,7 @@ class Resources:
         first = shown if uri.startswith(apps.SCHEME) else ()
         found = dict.fromkeys([*first, *closest_first(templates, uri), *named, *shown])
         # The others were removed from the configuration, or are not for this caller.
-        return [name for name in found if name in upstreams and self._exists(name, uri, caller)]
+        return [name for name in found if name in upstreams and self.exists(name, uri, caller)]
 
     async def read(self, uri: str, params: Mapping[str, Any], ask: Ask, context: RequestContext) -> dict[str, Any]:
         """Return the raw result of `resources/read` from the upstream that lists the URI, else the first that has it.
@@ -130,7 +133,7 @@ class Resources:
             return await ask(owner, "resources/read", params, context)
         upstreams = sharing(self._upstreams, caller)
         able = [name for name in upstreams if "resources" in upstreams[name].capabilities]
-        others = [name for name in able if self._exists(name, uri, caller)]
+        others = [name for name in able if self.exists(name, uri, caller)]
         refused: UpstreamRefused | None = None
         absent: list[str] = []
         for name in dict.fromkeys([*self.likely(uri, caller), *others]):
@@ -173,11 +176,11 @@ class Resources:
     def _knows(self, name: str, uri: str, caller: Caller) -> bool:
         """Whether this upstream lists the URI, or has a tool with that page."""
         return name in sharing(self._upstreams, caller) and (
-            (_has(self._lists(name, caller).resources, "uri", uri) and self._exists(name, uri, caller))
+            (_has(self._lists(name, caller).resources, "uri", uri) and self.exists(name, uri, caller))
             or self._shows(name, uri, caller)
         )
 
-    def _exists(self, name: str, uri: str, caller: Caller) -> bool:
+    def exists(self, name: str, uri: str, caller: Caller) -> bool:
         """Whether the URI may be one that this upstream has for the caller, as far as toolsets decide that."""
         if not caller.grant.within or caller.grant.reaches_resource(name, uri):
             return True

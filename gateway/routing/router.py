@@ -50,6 +50,9 @@ from gateway.routing.replica_port import OwnerFor, ReplicaPort, SharedUse
 from gateway.routing.required_scopes import check_scopes
 from gateway.routing.resources import Resources
 from gateway.routing.result_context import host_folders
+from gateway.routing.skill_tool import use_skill
+from gateway.routing.skills import METHODS as SKILL_METHODS
+from gateway.routing.skills import Skills
 from gateway.routing.tasks import METHODS as TASK_METHODS
 from gateway.routing.tool_catalogues import ToolCatalogues
 from gateway.routing.tool_search import ToolSearch
@@ -128,6 +131,7 @@ class Router:
             answers_early=long_calls is not None,
         )
         self._resources = Resources(upstreams, opened)
+        self._skills = Skills(upstreams, self._resources)
         self._prompts = Prompts(upstreams, settings.gateway, self._availability, self._own_prompts)
         self._completions = Completions(upstreams, self._prompts, self._resources)
         self._lists = MergedLists(upstreams, own_tools, self._resources, self._prompts, self._search)
@@ -153,6 +157,7 @@ class Router:
             self._logins,
             self._search,
             self._read_part,
+            self._use_skill,
             calibration,
             arguments,
         )
@@ -231,7 +236,8 @@ class Router:
         """Return the result of a request as wire JSON, without what only one revision requires (`bridging` adds it).
 
         Serves tools/list, tools/call, resources/list, resources/templates/list, resources/read, prompts/list,
-        prompts/get, completion/complete, tasks/get, tasks/update and tasks/cancel. `waited` is the number of seconds
+        prompts/get, completion/complete, skills/list, skills/get, resources/directory/read, tasks/get, tasks/update and
+        tasks/cancel. `waited` is the number of seconds
         that the request has already waited.
 
         Raises:
@@ -265,6 +271,8 @@ class Router:
                         result = await self._prompts.get(params, context, self._ask)
                     case "completion/complete":
                         result = await self._completions.complete(params, context, self._ask)
+                    case _ if method in SKILL_METHODS:
+                        result = await self._about_skills(method, params, context, waited)
                     case _ if method in LISTS:
                         result = await self._list(method, params, context, waited)
                     case _:
@@ -326,7 +334,7 @@ class Router:
     async def _read_part(self, context: RequestContext, uri: str) -> Mapping[str, Any]:
         """Read a resource of any upstream for the gateway's own tools, in the caller's own sessions."""
         await self._wait_for(uri, context)
-        return await self._resources.read(uri, {"uri": uri}, self._ask, context)
+        return await self._owner_of(uri).read(uri, {"uri": uri}, self._ask, context)
 
     def _note_verdict(self, call: CallToApprove, verdict: Verdict, by: str) -> None:
         if self._audit is not None:
@@ -510,7 +518,7 @@ class Router:
         else:
             change = Change(kind, upstream, principal, tools)
             self._tell(change)
-            if (uri := change.uri) is not None and uri.startswith(apps.SCHEME):
+            if (uri := change.uri) is not None and apps.is_prefixed(uri):
                 # Most hosts know it by its URI prefixed with the upstream.
                 self._tell(change._replace(kind=UPDATED + apps.outward(upstream, uri)))
 
@@ -568,8 +576,7 @@ class Router:
     def _shared_introductions(self) -> Introductions:
         """The introductions without those of upstreams that a rule withholds from everybody it does not name."""
         found = introductions(self._upstreams, self._profiles, self._configured)
-        shared = tuple(part for part in found.parts if self._rules.policy.shares(part[0], NOBODY))
-        return found._replace(parts=shared)
+        return found.only(lambda name: self._rules.policy.shares(name, NOBODY))
 
     def _tell_of_lists(self) -> None:
         for kind in ("tools", "prompts", "resources"):
@@ -592,7 +599,25 @@ class Router:
         if uri.startswith(URI_SCHEME):
             return await self._ask(OWN, "resources/read", {"uri": uri}, context)
         await self._wait_for(uri, context)
-        return await self._resources.read(uri, params, self._ask, context)
+        return await self._owner_of(uri).read(uri, params, self._ask, context)
+
+    def _owner_of(self, uri: str) -> Resources | Skills:
+        return self._skills if uri.startswith(apps.SKILL_SCHEME) else self._resources
+
+    async def _about_skills(
+        self, method: str, params: Mapping[str, Any], context: RequestContext, waited: float
+    ) -> dict[str, Any]:
+        if method == "skills/list":
+            _refuse_cursor(params)
+        profile = context.profile
+        await self._availability.first(profile.name, profile.wait.for_list(waited), context.caller)
+        if isinstance(uri := params.get("uri"), str):
+            await self._wait_for(uri, context)
+        return await self._skills.answer(method, params, self._ask, context)
+
+    async def _use_skill(self, context: RequestContext, arguments: object) -> dict[str, Any]:
+        """Answer a call of `gateway_skill`."""
+        return await use_skill(self._skills, arguments, self._ask, context)
 
     async def _wait_for(self, uri: str, context: RequestContext) -> None:
         """Wait, within the profile's bound, for an upstream that is starting and may have the resource."""

@@ -32,6 +32,7 @@ from gateway.routing.long_calls.task_states import takes_tasks
 from gateway.routing.long_calls.wording import CANCEL, WAIT
 from gateway.routing.pages import OpenPages
 from gateway.routing.ports import ArgumentsPort, CalibrationPort, OwnTools, UpstreamsPort
+from gateway.routing.skill_tool import SKILL, needs_tool
 from gateway.routing.tool_search import SEARCH_TOOLS, ToolSearch
 from gateway.routing.visible_upstreams import visible
 from gateway.upstream import RequestContext, UpstreamState
@@ -60,7 +61,7 @@ class _Wanted(NamedTuple):
     lists: _Tools
     passing: Sequence[WireObject]
     """Tools of the gateway's own that not all hosts are offered: to calibrate a host, to log in, to approve a call, to
-    wait for one."""
+    wait for one, to load a skill."""
     profile: Profile
     revision: str
     shows_apps: bool
@@ -167,10 +168,11 @@ class ToolCatalogues:
         listed = ((name, id(tools)) for name, tools in lists.items())
         grant, rules = caller.grant, self._rules.key(caller)
         reached = (grant.upstreams, grant.tools, grant.others, grant.within)
+        loading = (SKILL,) if profile.tools.helpers and needs_tool(self._upstreams, caller) else ()
         searching = SEARCH_TOOLS if self._search.may_search(profile) else ()
-        own = (len(calibrating), waiting, len(approving), collects, len(searching))
+        own = (len(calibrating), waiting, len(approving), collects, len(searching), len(loading))
         key = (profile.name, revision, shows_apps, own, reached, rules, *listed)
-        passing = (*calibrating, *logins, *approving, *collecting, *searching)
+        passing = (*calibrating, *logins, *approving, *collecting, *loading, *searching)
         settings = {name: upstreams[name].settings for name in lists}
         withheld = self._rules.look(caller, lists)
         host = (profile, revision, shows_apps, settings, self._settings, grant)

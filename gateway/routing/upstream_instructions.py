@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from gateway.core.profiles.match_profile import find_profile, glob_of, specificity
 from gateway.core.profiles.profile import Profile
+from gateway.core.skills import has_skills
 from gateway.core.tools.instructions import Introductions, part
-from gateway.routing.ports import UpstreamsPort
+from gateway.routing.ports import UpstreamPort, UpstreamsPort
 from gateway.upstream import UpstreamState
 
 
@@ -16,10 +17,11 @@ def introductions(upstreams: UpstreamsPort, profiles: Mapping[str, Profile], con
     """
     enabled = [name for name in upstreams if upstreams[name].state is not UpstreamState.DISABLED]
     parts = tuple((name, text) for name in enabled if (text := part(upstreams[name].instructions)))
+    skilled = tuple(name for name in enabled if _may_have_skills(upstreams[name]))
     owners = tuple((name, upstreams[name].principal) for name, _ in parts if upstreams[name].is_personal)
     if configured is not None:
         rules = find_profile(profiles, configured).instructions
-        return Introductions(parts, (), rules.max_chars, (("*", True),) if rules.handles else (), owners)
+        return Introductions(parts, (), rules.max_chars, (("*", True),) if rules.handles else (), owners, skilled)
     found = [
         (specificity(match, position), glob, profile.instructions)
         for position, profile in enumerate(profiles.values())
@@ -31,4 +33,9 @@ def introductions(upstreams: UpstreamsPort, profiles: Mapping[str, Profile], con
     others = find_profile(profiles, "default").instructions
     limits = tuple((glob, rules.max_chars) for glob, rules in closest_first)
     handles = (*((glob, rules.handles) for glob, rules in closest_first), ("*", others.handles))
-    return Introductions(parts, limits, others.max_chars, handles if any(told for _, told in handles) else (), owners)
+    told = handles if any(told for _, told in handles) else ()
+    return Introductions(parts, limits, others.max_chars, told, owners, skilled)
+
+
+def _may_have_skills(upstream: UpstreamPort) -> bool:
+    return not upstream.capabilities or has_skills(upstream.capabilities)

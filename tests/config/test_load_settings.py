@@ -387,7 +387,7 @@ def test_the_greeting_is_read_without_anything_heavy():
 
 
 def keep(path, environ, **upstreams):
-    said = Introductions(tuple(upstreams.items()), (("claude-code", 20), ("x*", None)), 50)
+    said = Introductions(tuple(upstreams.items()), (("claude-code", 20), ("x*", None)), 50, skilled=tuple(upstreams))
     keep_introductions(path, upstreams, said, environ)
     return said
 

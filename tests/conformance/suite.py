@@ -43,6 +43,9 @@ CLIENT_SCENARIOS: dict[str, tuple[str, ...]] = {
 }
 """The client scenarios by the revision that the suite's server speaks, without those of OAuth."""
 
+EXTENSION_SCENARIOS = ("sep-2640-skills-enumeration", "sep-2640-skills-manifest", "sep-2640-skills-directory")
+"""The server scenarios of skills, which belong to no revision."""
+
 EXTENSIONS = "extensions"
 """Stands for a revision: the scenarios of extensions belong to none."""
 
@@ -131,8 +134,11 @@ class Suite:
         return json.loads((self.folder / "package.json").read_text("utf-8"))["version"]
 
     def server(self, url: str, era: str) -> list[Check]:
-        """What all server scenarios of this revision find at `url`."""
-        return self._run("server", "--url", url, "--suite", "all", "--spec-version", era)
+        """What all server scenarios of this revision find at `url`, and those of extensions."""
+        found = self._run("server", "--url", url, "--suite", "all", "--spec-version", era)
+        for scenario in EXTENSION_SCENARIOS:
+            found += self._run("server", "--url", url, "--scenario", scenario, "--spec-version", era, "--force")
+        return found
 
     def client(self, scenario: str, era: str, *options: str) -> list[Check]:
         """What one client scenario finds about `client.py`, called with these options."""

@@ -32,6 +32,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from tests.conformance import skills
 from tests.conformance.asking import Call, Failed, InputNeeded
 from tests.conformance.behaviours import RESOURCES, TEMPLATE, Lists, contents
 
@@ -161,6 +162,7 @@ def make_server() -> Server[Any]:
         on_set_logging_level=done,
     )
     server.add_notification_handler("notifications/initialized", types.NotificationParams, hosts.joined)
+    skills.add_skills(server)
     key = b"the key of a server that is gone when its test is done"
     server.middleware.append(RequestStateBoundary(RequestStateSecurity(keys=[key]), default_audience=NAME))
     return server
@@ -177,7 +179,7 @@ async def list_resources(context: Any, params: Any) -> types.ListResourcesResult
         {"uri": uri, "name": uri.removeprefix("test://"), "mimeType": resource["mimeType"]}
         for uri, resource in RESOURCES.items()
     ]
-    return types.ListResourcesResult.model_validate({"resources": resources})
+    return types.ListResourcesResult.model_validate({"resources": [*resources, *skills.listed()]})
 
 
 async def list_templates(context: Any, params: Any) -> types.ListResourceTemplatesResult:
@@ -188,7 +190,7 @@ async def list_templates(context: Any, params: Any) -> types.ListResourceTemplat
 
 async def read_resource(context: ServerRequestContext[Any, Any], params: types.ReadResourceRequestParams) -> Any:
     """A resource, listed or by the template."""
-    found = contents(str(params.uri))
+    found = contents(str(params.uri)) or skills.contents(str(params.uri))
     if found is None:
         code = types.INVALID_PARAMS if context.protocol_version in MODERN_PROTOCOL_VERSIONS else -32002
         raise MCPError(code, "Resource not found", {"uri": str(params.uri)})

@@ -48,6 +48,7 @@ class FakeUpstream:
     prompt_list: Sequence[Any] = ()
     hints: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     offers: tuple[str, ...] = ()
+    extensions: Mapping[str, Any] = field(default_factory=dict)
     revision: str | None = "2025-11-25"
     instructions: str | None = None
     server_info: Mapping[str, Any] | None = None
@@ -71,7 +72,12 @@ class FakeUpstream:
             "resources": self.resource_list or self.template_list,
             "prompts": self.prompt_list,
         }
-        return {**{name: {} for name, items in lists.items() if items}, **{name: {} for name in self.offers}}
+        declared = {"extensions": self.extensions} if self.extensions else {}
+        return {
+            **{name: {} for name, items in lists.items() if items},
+            **{name: {} for name in self.offers},
+            **declared,
+        }
 
     def for_principal(self, principal: str) -> "FakeUpstream":
         return self

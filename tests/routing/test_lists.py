@@ -205,5 +205,7 @@ def test_each_client_has_the_limit_of_its_profile_the_closest_first():
         )
     }
     empty: Any = {}
-    assert introductions(empty, profiles, None) == Introductions((), (("claude-code", 20), ("cl*", None)), 800)
-    assert introductions(empty, profiles, "one") == Introductions((), (), 20)
+    assert introductions(empty, profiles, None) == Introductions(
+        (), (("claude-code", 20), ("cl*", None)), 800, skilled=()
+    )
+    assert introductions(empty, profiles, "one") == Introductions((), (), 20, skilled=())

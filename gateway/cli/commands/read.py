@@ -88,7 +88,8 @@ def read(
 
 async def _read(settings: Settings, uri: str, caller: Caller, wait: Wait, given: GivenOptions) -> dict[str, Any]:
     front = apps.split(uri)
-    if front is not None and front[0] not in settings.upstreams and not _is_page_of_its_own(settings, uri):
+    is_unknown = front is not None and front[0] not in settings.upstreams
+    if front is not None and is_unknown and uri.startswith(apps.SCHEME) and not _is_page_of_its_own(settings, uri):
         raise unknown_upstream(front[0], settings.upstreams)
     async with run_gateway(settings, asleep=True, expected=expected(caller, given.app)) as gateway:
         names = [front[0]] if front is not None and front[0] in gateway.upstreams else list(gateway.upstreams)

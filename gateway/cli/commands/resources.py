@@ -1,4 +1,4 @@
-"""`mcp-gateway resources`: list the resources, resource templates and prompts that a host would be offered."""
+"""`mcp-gateway resources`: list the resources, resource templates, prompts and skills that a host would be offered."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -26,7 +26,7 @@ from gateway.cli.terminal import remark, say, say_json, say_table
 from gateway.cli.toolset_option import ToolsetName
 from gateway.config.schema import Settings
 from gateway.core.model.caller import Caller
-from gateway.core.model.json_values import objects_in
+from gateway.core.model.json_values import as_object, objects_in
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.wording import plain
 from gateway.runtime import run_gateway
@@ -35,6 +35,7 @@ _LISTS = {
     "resources": ("resources/list", "uri", "resource"),
     "templates": ("resources/templates/list", "uriTemplate", "template"),
     "prompts": ("prompts/list", "name", "prompt"),
+    "skills": ("skills/list", "uri", "skill"),
 }
 """What is listed: the request, the key that names each, and the heading."""
 
@@ -54,7 +55,7 @@ def resources(
     toolset: ToolsetName = None,
     as_json: AsJson = False,
 ) -> int:
-    """List the resources, resource templates and prompts of all upstreams, as a host would be offered them.
+    """List the resources, resource templates, prompts and skills of all upstreams, as a host would be offered them.
 
     Every upstream is started and waited for, up to its own limit. Ctrl-C lists what is known so far.
     `mcp-gateway read URI` reads a resource.
@@ -100,11 +101,12 @@ def _show(lists: Mapping[str, list[dict[str, Any]]], given: GivenOptions) -> Non
             shown += 1
             say_table((heading, "what it is"), [(plain(str(each.get(key)), _LONGEST), _about(each)) for each in listed])
     if not shown:
-        remark(f"there are no resources, templates or prompts: `{given.command('tools')}` lists the tools")
+        remark(f"there are no resources, templates, prompts or skills: `{given.command('tools')}` lists the tools")
 
 
 def _about(each: Mapping[str, Any]) -> str:
     """Return the title or name, the media type, and the first line of the description."""
+    each = {**each, **as_object(each.get("frontmatter"))}  # a skill's name and description
     lines = str(each.get("description") or "").strip().splitlines()
     named = each.get("title") or (each.get("name") if "uri" in each or "uriTemplate" in each else None)
     facts = [str(fact) for fact in (named, each.get("mimeType"), lines[0] if lines else None) if fact]

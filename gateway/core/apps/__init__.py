@@ -21,9 +21,11 @@ from gateway.core.apps.tools import (
 )
 from gateway.core.apps.uris import (
     SCHEME,
+    SKILL_SCHEME,
     address_in_list,
     inward,
     is_embedded_page,
+    is_prefixed,
     outward,
     outward_contents,
     outward_meta,
@@ -37,6 +39,7 @@ __all__ = [
     "DECLARED",
     "PAGE_TYPE",
     "SCHEME",
+    "SKILL_SCHEME",
     "TAKEN_BY_THE_MODEL",
     "AppResult",
     "Audience",
@@ -52,6 +55,7 @@ __all__ = [
     "for_the_model",
     "inward",
     "is_embedded_page",
+    "is_prefixed",
     "mirrored",
     "outward",
     "outward_contents",

@@ -1,10 +1,11 @@
-"""The URIs of pages: for hosts, the upstream's name is put in front, so that two servers may use the same URI.
+"""The URIs of pages and skills: for hosts, the upstream's name is put in front, so that two servers may use the same.
 
-    ui://clock/app.html of the upstream `a`   <->   ui://a/clock/app.html
+    ui://clock/app.html of the upstream `a`       <->   ui://a/clock/app.html
+    skill://refunds/SKILL.md of the upstream `a`  <->   skill://a/refunds/SKILL.md
 
-This is done always, not only if two URIs collide: hosts store the URI of a page with a conversation, so it must not
-change when another server is added. As no upstream's name contains a slash, the name can be recognised and removed
-again.
+This is done always, not only if two URIs collide: hosts store the URI of a page with a conversation, and that of a
+skill with its approval, so it must not change when another server is added. As no upstream's name contains a slash, the
+name can be recognised and removed again.
 """
 
 from typing import Any
@@ -14,6 +15,10 @@ from gateway.core.model.json_values import is_list, is_object
 from gateway.core.model.wire import WireObject
 
 SCHEME = "ui://"
+SKILL_SCHEME = "skill://"
+"""The scheme of skills, and of their files and directories (https://modelcontextprotocol.io/seps/2640-skills-extension)."""
+
+_PREFIXED = (SCHEME, SKILL_SCHEME)
 
 _REMOTE_DOM = "application/vnd.mcp-ui."
 _PAGE_TYPES = frozenset({"text/html", "text/uri-list"})
@@ -37,18 +42,29 @@ def address_in_list(uri_list: str) -> str | None:
 
 def outward(upstream: str, uri: str) -> str:
     """Return the URI, or URI template, in the form for hosts; other schemes are returned unchanged."""
-    return f"{SCHEME}{upstream}/{uri.removeprefix(SCHEME)}" if uri.startswith(SCHEME) else uri
+    scheme = _scheme(uri)
+    return uri if scheme is None else f"{scheme}{upstream}/{uri.removeprefix(scheme)}"
 
 
 def split(uri: str) -> tuple[str, str] | None:
-    """Split a page's URI into the name in front, which need not be an upstream, and the URI without it.
+    """Split the URI of a page or skill into the name in front, which need not be an upstream, and the URI without it.
 
     None for another scheme, or if there is no name in front.
     """
-    if not uri.startswith(SCHEME):
+    scheme = _scheme(uri)
+    if scheme is None:
         return None
-    front, slash, rest = uri.removeprefix(SCHEME).partition("/")
-    return (front, SCHEME + rest) if front and slash else None
+    front, slash, rest = uri.removeprefix(scheme).partition("/")
+    return (front, scheme + rest) if front and slash else None
+
+
+def is_prefixed(uri: str) -> bool:
+    """Whether hosts know such a URI with the upstream's name in front."""
+    return _scheme(uri) is not None
+
+
+def _scheme(uri: str) -> str | None:
+    return next((scheme for scheme in _PREFIXED if uri.startswith(scheme)), None)
 
 
 def inward(upstream: str, uri: str) -> str:
@@ -73,7 +89,7 @@ def outward_meta(upstream: str, meta: Any) -> Any:
 
 
 def outward_result(upstream: str, result: WireObject) -> WireObject:
-    """Rewrite the page URIs in a tool's result for hosts: in its `_meta`, links and embedded resources.
+    """Rewrite the URIs of pages and skills in a tool's result for hosts: in its `_meta`, links and embedded resources.
 
     Everything else stays the same object; without such a URI, the result itself is returned.
     """
@@ -89,7 +105,7 @@ def outward_result(upstream: str, result: WireObject) -> WireObject:
 
 
 def outward_prompt(upstream: str, result: dict[str, Any]) -> dict[str, Any]:
-    """Rewrite the page URIs in a result of `prompts/get` for hosts; the same object if there is none."""
+    """Rewrite the URIs of pages and skills in a result of `prompts/get` for hosts; the same object if there is none."""
     messages = result.get("messages")
     if not is_list(messages):
         return result
@@ -100,7 +116,7 @@ def outward_prompt(upstream: str, result: dict[str, Any]) -> dict[str, Any]:
 
 
 def outward_contents(upstream: str, result: dict[str, Any]) -> dict[str, Any]:
-    """Rewrite the page URIs in a result of `resources/read` for hosts."""
+    """Rewrite the URIs of pages and skills in a result of `resources/read` for hosts."""
     contents = result.get("contents")
     if not is_list(contents):
         return result

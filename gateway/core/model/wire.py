@@ -32,6 +32,9 @@ LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 
+SKILLS_EXTENSION = "io.modelcontextprotocol/skills"
+"""The extension of servers that have skills (https://modelcontextprotocol.io/seps/2640-skills-extension)."""
+
 OF_ONE_HOP = frozenset(
     {PROTOCOL_VERSION, CLIENT_INFO, CLIENT_CAPABILITIES, LOG_LEVEL, SUBSCRIPTION_ID, "progressToken"}
 )

@@ -4,7 +4,7 @@ Standard library only: a host on stdio is answered before anything else is loade
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
@@ -43,6 +43,13 @@ class Introductions(NamedTuple):
     handles: tuple[tuple[str, bool], ...] = ()
     owners: tuple[tuple[str, str], ...] = ()
     """Upstreams whose instructions came with the login of one principal, who is the only one to receive them."""
+    skilled: tuple[str, ...] | None = None
+    """Upstreams that have skills, or of which that is not known yet; None before anything is known of any."""
+
+    @property
+    def may_have_skills(self) -> bool:
+        """Whether skills are to be declared: unless it is known that no upstream has any."""
+        return self.skilled is None or bool(self.skilled)
 
     def text_for(self, own: str | None, client: str | None) -> str | None:
         """Merge everything into one text for a client of this name, after `own`, the gateway's; None if it is empty."""
@@ -53,7 +60,13 @@ class Introductions(NamedTuple):
         """Return the introductions without those of upstreams that do not exist for a caller, or that are another's."""
         owners = dict(self.owners)
         mine = (each for each in self.parts if owners.get(each[0], principal) == principal)
-        return self._replace(parts=tuple(each for each in mine if grant.reaches(each[0])))
+        reached = self.only(lambda name: grant.reaches_content(name))
+        return reached._replace(parts=tuple(each for each in mine if grant.reaches(each[0])))
+
+    def only(self, is_meant: Callable[[str], bool]) -> "Introductions":
+        """Return the introductions of some upstreams."""
+        skilled = None if self.skilled is None else tuple(filter(is_meant, self.skilled))
+        return self._replace(parts=tuple(each for each in self.parts if is_meant(each[0])), skilled=skilled)
 
     def _limit(self, client: str | None) -> int | None:
         name = normalise_client_name(client) if client is not None else None

@@ -26,6 +26,7 @@ from gateway.core.model.wire import (
     METHOD_NOT_FOUND,
     PROTOCOL_VERSION,
     SERVER_INFO,
+    SKILLS_EXTENSION,
     UNSUPPORTED_PROTOCOL_VERSION,
 )
 from gateway.core.tools.instructions import Introductions
@@ -86,13 +87,19 @@ class Refusal(Exception):
         return error if self.data is None else {**error, "data": self.data}
 
 
-def capabilities(*, modern: bool) -> dict[str, Any]:
-    """Return the gateway's capabilities: constant, because the first answer comes before any upstream is known.
+def capabilities(*, modern: bool, skills: bool = True) -> dict[str, Any]:
+    """Return the gateway's capabilities: the same for all, because the first answer comes before any upstream is known.
 
     They are the same in every handshake revision: hosts ignore fields that they do not know. `logging` is also a
-    capability of 2026-07-28, where each request names its level; tasks are of that revision alone.
+    capability of 2026-07-28, where each request names its level; tasks are of that revision alone. `skills` is
+    false if it is known that no upstream has any. Their directories are always read, from the upstream or from what it
+    says of its skills.
     """
-    extensions: dict[str, Any] = {UI_EXTENSION: {}, **({TASKS_EXTENSION: {}} if modern else {})}
+    extensions: dict[str, Any] = {UI_EXTENSION: {}}
+    if skills:
+        extensions[SKILLS_EXTENSION] = {"directoryRead": True}
+    if modern:
+        extensions[TASKS_EXTENSION] = {}
     return {
         "tools": {"listChanged": True},
         "resources": {"listChanged": True, "subscribe": True},
@@ -123,7 +130,7 @@ def initialize_result(identity: Identity, params: Mapping[str, Any] | None) -> d
         )
     result: dict[str, Any] = {
         "protocolVersion": requested if requested in HANDSHAKE_REVISIONS else NEWEST_HANDSHAKE,
-        "capabilities": capabilities(modern=False),
+        "capabilities": capabilities(modern=False, skills=identity.others.may_have_skills),
         "serverInfo": identity.server_info(),
     }
     return {**result, **identity.introduction(given["clientInfo"])}
@@ -135,7 +142,7 @@ def discover_result(identity: Identity, params: Mapping[str, Any] | None = None)
     client = as_object(meta).get(CLIENT_INFO)
     result: dict[str, Any] = {
         "supportedVersions": list(MODERN_REVISIONS),
-        "capabilities": capabilities(modern=True),
+        "capabilities": capabilities(modern=True, skills=identity.others.may_have_skills),
         "resultType": "complete",
         "ttlMs": 0,
         "cacheScope": "private",

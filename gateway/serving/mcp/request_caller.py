@@ -153,8 +153,11 @@ def checked_params(method: str, params: Mapping[str, Any] | None) -> dict[str, A
     if method == "tools/call":
         _expect(method, passed, "name", str, "a string")
         _expect(method, passed, "arguments", dict, "an object", optional=True)
-    elif method in ("resources/read", "resources/subscribe", "resources/unsubscribe"):
+    elif method in ("resources/read", "resources/subscribe", "resources/unsubscribe", "skills/get"):
         _expect(method, passed, "uri", str, "a string")
+    elif method == "resources/directory/read":
+        _expect(method, passed, "uri", str, "a string")
+        _expect(method, passed, "cursor", str, "a string", optional=True)
     elif method == "logging/setLevel":
         if passed.get("level") not in LOG_LEVELS:
             raise InvalidRequest(f"{method}: params.level must be one of {', '.join(LOG_LEVELS)}")

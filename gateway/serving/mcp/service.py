@@ -22,6 +22,9 @@ SERVED = frozenset(
         "prompts/list",
         "prompts/get",
         "completion/complete",
+        "skills/list",
+        "skills/get",
+        "resources/directory/read",
     }
 )
 """The methods that are passed to `Service.respond`; all others belong to the protocol itself."""

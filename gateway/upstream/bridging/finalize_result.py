@@ -21,6 +21,8 @@ CACHED = frozenset(
         "resources/templates/list",
         "resources/read",
         "prompts/list",
+        "skills/list",
+        "skills/get",
         "server/discover",
     }
 )

@@ -171,6 +171,14 @@ def test_a_host_is_told_what_the_upstreams_say_cut_to_what_it_keeps(method, para
     assert longest - 10 < len(told) <= longest if longest > 60 else told == "Be kind."
 
 
+@pytest.mark.parametrize(("skilled", "declared"), [(None, True), (("charts",), True), ((), False)])
+def test_skills_are_declared_in_both_eras_unless_no_upstream_has_any(skilled, declared):
+    identity = IDENTITY._replace(others=Introductions(skilled=skilled))
+    for answer in (handshake.discover_result(identity), handshake.initialize_result(identity, INITIALIZE)):
+        extensions = answer["capabilities"]["extensions"]
+        assert extensions.get("io.modelcontextprotocol/skills") == ({"directoryRead": True} if declared else None)
+
+
 def test_what_is_offered_is_known_to_the_protocol_and_tasks_to_2026_alone():
     offered = handshake.capabilities(modern=True)
     assert handshake.discover_result(IDENTITY)["capabilities"] == offered
