@@ -36,7 +36,7 @@ def test_resources_templates_and_prompts_are_listed(command, config):
 def test_what_a_token_does_not_reach_is_not_listed(command, config):
     ended = command("resources", "--token", "bob", "--config", config)
     assert (ended.code, ended.out) == (0, "")
-    assert "there are no resources, templates or prompts" in ended.err
+    assert "there are no resources, templates, prompts or skills" in ended.err
 
 
 def test_an_upstream_that_is_away_is_named(command, config):

@@ -27,6 +27,7 @@ SERVER = """
 
 The suite is the host. If the host and the upstream are of different eras, there is no direct connection to compare
 with: the direct figures are then those of the upstream that speaks both.
+The scenarios of the skills extension (`sep-2640-*`), which belong to no revision, are run in each.
 
 | the upstream speaks | the host speaks | scenarios | checks passed directly | of them through the gateway | lost |
 |---|---|---|---|---|---|
