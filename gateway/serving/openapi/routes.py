@@ -10,7 +10,7 @@ from pydantic_core import from_json
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.content.links.base_url import BASE_SCOPE, PRINCIPAL_SCOPE
 from gateway.content.links.links import Links
@@ -34,6 +34,7 @@ from gateway.serving.mcp.profile_choice import ProfileMiddleware, ProfileNames
 from gateway.serving.mcp.request_caller import program_caller
 from gateway.serving.mcp.security import refused_response
 from gateway.serving.mcp.service import Service
+from gateway.serving.mcp.toolset_choice import ToolsetMiddleware, ToolsetsOf
 from gateway.serving.openapi.describe_tools import TOOLS_PATH, document_of
 from gateway.serving.openapi.write_result import ResultWriter
 from gateway.upstream.transports.messages import write_fields
@@ -42,6 +43,8 @@ logger = logging.getLogger(__name__)
 
 DOCUMENT_PATH = "/openapi.json"
 _OF_PROFILE = "/openapi/{profile}"
+
+Answer = Callable[[Request], Awaitable[Response]]
 
 _STATUS: tuple[tuple[type[GatewayError], int], ...] = (
     (UnknownTool, 404),
@@ -68,6 +71,7 @@ class ToolApi:
     version: str
     max_request_bytes: int
     profile_names: ProfileNames
+    toolsets: ToolsetsOf
     public_url: str | None = None
     needs_token: Callable[[], bool] = bool
 
@@ -75,14 +79,15 @@ class ToolApi:
         """Return the routes. Each is also there with a profile in its path, `/openapi/<profile>/...`."""
         found: list[BaseRoute] = []
         for before in ("", _OF_PROFILE):
-            document = ProfileMiddleware(_Endpoint(self._document), self.profile_names)
-            call = ProfileMiddleware(_Endpoint(self._called), self.profile_names)
             found += [
-                Route(f"{before}{DOCUMENT_PATH}", document, methods=["GET"]),
-                Route(f"{before}{TOOLS_PATH}/{{name:path}}", call, methods=["POST"]),
+                Route(f"{before}{DOCUMENT_PATH}", self._chosen(self._document), methods=["GET"]),
+                Route(f"{before}{TOOLS_PATH}/{{name:path}}", self._chosen(self._called), methods=["POST"]),
             ]
-        document = ProfileMiddleware(_Endpoint(self._document), self.profile_names)
-        return [*found, Route(f"{_OF_PROFILE}.json", document, methods=["GET"])]
+        return [*found, Route(f"{_OF_PROFILE}.json", self._chosen(self._document), methods=["GET"])]
+
+    def _chosen(self, answer: Answer) -> ASGIApp:
+        """Return the endpoint for a function, with the profile and the toolsets of each request, as for hosts."""
+        return ProfileMiddleware(ToolsetMiddleware(_Endpoint(answer), self.toolsets), self.profile_names)
 
     async def _document(self, request: Request) -> Response:
         caller = program_caller(request)
@@ -126,7 +131,7 @@ class ToolApi:
 class _Endpoint:
     """An ASGI application for one function; it ends the function when whoever asked has left."""
 
-    def __init__(self, answer: Callable[[Request], Awaitable[Response]]) -> None:
+    def __init__(self, answer: Answer) -> None:
         self._answer = answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

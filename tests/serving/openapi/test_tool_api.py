@@ -16,6 +16,7 @@ from openapi_spec_validator import validate
 
 from gateway.config.openapi_settings import OperationSettings
 from gateway.config.schema import AccessSettings, Settings, TokenSettings, UpstreamSettings
+from gateway.config.toolset_settings import ToolsetSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import is_object
 from gateway.runtime import Gateway, run_gateway
@@ -60,6 +61,7 @@ async def served(settings: Settings) -> AsyncIterator[Served]:
                 "1.0",
                 100_000,
                 lambda: gateway.router.profile_names,
+                lambda: gateway.router.toolsets,
                 needs_token=lambda: access.needs_token,
             )
             app = http_app(gateway.router, http, Identity("mine", "1.0"), access=access, content=api.routes())
@@ -221,6 +223,32 @@ async def test_tokens_reach_what_they_may_and_nothing_else(api: Api) -> None:
     assert [path for path in document["paths"] if "pets" in path] == ["/tools/pets__getText"]
     assert document["security"] == [{"token": []}]
     assert foreign.status_code == 403
+
+
+async def test_toolsets_hold_as_they_do_for_hosts(api: Api) -> None:
+    """What a token's toolset takes away cannot be had here either; a header can only take away more."""
+    toolsets = {
+        "texts": ToolsetSettings(tools=("pets__getText", "pets__getPhoto")),
+        "photos": ToolsetSettings(tools=("pets__getPhoto",)),
+    }
+    access = AccessSettings(tokens={"reader": TokenSettings(token=TOKEN, toolset="texts")})
+    async with served(of(api, access=access, toolsets=toolsets)) as there:
+        mine = {"Authorization": f"Bearer {TOKEN}"}
+        for before in ("", "/openapi/text-only"):
+            asked = len(api.asked)
+            document = (await there.client.get(f"{before}/openapi.json", headers=mine)).json()
+            fewer = (
+                await there.client.get(f"{before}/openapi.json", headers=mine | {"X-MCP-Toolset": "photos"})
+            ).json()
+            hidden = await there.call(f"{before}/tools/pets__getVoice", {"petId": 1}, **mine)
+            chosen = await there.call(f"{before}/tools/pets__getText", **mine, **{"X-MCP-Toolset": "photos"})
+            unknown = await there.call(f"{before}/tools/pets__getText", **mine, **{"X-MCP-Toolset": "none"})
+            assert len(api.asked) == asked
+            assert (hidden.status_code, chosen.status_code, unknown.status_code) == (404, 404, 400)
+            names = {path.rpartition("/")[2] for path in document["paths"] if "pets" in path}
+            assert names == {"pets__getText", "pets__getPhoto"}
+            assert [path for path in fewer["paths"] if "pets" in path] == ["/tools/pets__getPhoto"]
+            assert (await there.call(f"{before}/tools/pets__getText", **mine)).status_code == 200
 
 
 async def test_a_profile_in_the_path_shapes_the_results(api: Api) -> None:
