@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from gateway.serving.authorization.authorization_server import AuthorizationServer
     from gateway.serving.cluster.cluster import Cluster
     from gateway.serving.console.console import Console
+    from gateway.serving.mcp.drain import RunningRequests
     from gateway.serving.mcp.early_stdio import EarlyStdio
     from gateway.serving.shared.attached_hosts import AttachedHosts
     from gateway.telemetry.audit.trail import AuditTrail
@@ -321,6 +322,7 @@ async def serve_http_with(
     from gateway.serving.access import Access
     from gateway.serving.content.routes import content_routes
     from gateway.serving.logins.routes import login_routes
+    from gateway.serving.mcp.drain import RunningRequests
     from gateway.serving.mcp.handshake import Identity
     from gateway.serving.mcp.http import http_app
     from gateway.serving.mcp.security import check_bind
@@ -379,6 +381,7 @@ async def serve_http_with(
             _join(cluster, gateway, serving)
             if gateway.audit is not None:
                 _record(gateway.audit, access, authorization)
+            running = RunningRequests()
             console = await serving.console.console() if settings.console.enabled and serving.console else None
             app = http_app(
                 router,
@@ -390,7 +393,7 @@ async def serve_http_with(
                 telemetry=router.telemetry,
                 content=[
                     *content_routes(gateway.store, gateway.links, settings.content),
-                    *_tool_api_routes(gateway, settings, access),
+                    *_tool_api_routes(gateway, settings, access, running),
                 ],
                 public=[
                     *login_routes(gateway.login_desk, client_document(own.public_url) if own.public_url else None),
@@ -401,6 +404,7 @@ async def serve_http_with(
                 public_url=own.public_url,
                 on_too_many=None if gateway.audit is None else gateway.audit.too_many_requests,
                 cluster=cluster,
+                requests=running,
             )
             reached.serves(app.state.downstream)
             attached = None if beside is None else partial(beside.attached, gateway)
@@ -465,7 +469,9 @@ async def _serve_on(
         await serve_http(app, settings, on_bound=on_bound)
 
 
-def _tool_api_routes(gateway: Gateway, settings: Settings, access: "Access") -> "list[BaseRoute]":
+def _tool_api_routes(
+    gateway: Gateway, settings: Settings, access: "Access", running: "RunningRequests"
+) -> "list[BaseRoute]":
     """Return the routes of the tools for programs without MCP, if they are to be served."""
     if not settings.http.openapi:
         return []
@@ -480,6 +486,7 @@ def _tool_api_routes(gateway: Gateway, settings: Settings, access: "Access") -> 
         settings.http.max_request_bytes,
         lambda: gateway.router.profile_names,
         lambda: gateway.router.toolsets,
+        running,
         settings.gateway.public_url,
         lambda: access.needs_token,
     ).routes()

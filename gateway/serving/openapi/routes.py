@@ -1,7 +1,7 @@
 """`/openapi.json` and `POST /tools/<name>`: the tools for programs without MCP, under the same rules as for hosts."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,12 +23,15 @@ from gateway.errors import (
     GatewayError,
     InvalidRequest,
     NotAllowed,
+    Overloaded,
     ScopeMissing,
     TooManyCalls,
     UnknownTool,
+    UpstreamBusy,
     UpstreamError,
     UpstreamTimeout,
 )
+from gateway.serving.mcp.drain import RunningRequests
 from gateway.serving.mcp.failures import sole_gateway_error
 from gateway.serving.mcp.profile_choice import ProfileMiddleware, ProfileNames
 from gateway.serving.mcp.request_caller import program_caller
@@ -53,6 +56,8 @@ _STATUS: tuple[tuple[type[GatewayError], int], ...] = (
     (NotAllowed, 403),
     (TooManyCalls, 429),
     (AuditUnavailable, 503),
+    (Overloaded, 503),
+    (UpstreamBusy, 503),
     (UpstreamTimeout, 504),
     (UpstreamError, 502),
     (GatewayError, 500),
@@ -72,6 +77,8 @@ class ToolApi:
     max_request_bytes: int
     profile_names: ProfileNames
     toolsets: ToolsetsOf
+    requests: RunningRequests
+    """Those of the HTTP application (`http_app`), so that calls may end before the gateway does."""
     public_url: str | None = None
     needs_token: Callable[[], bool] = bool
 
@@ -91,7 +98,7 @@ class ToolApi:
 
     async def _document(self, request: Request) -> Response:
         caller = program_caller(request)
-        listed = await self.service.respond("tools/list", {}, caller)
+        listed = await self._respond("tools/list", {}, caller)
         in_path = request.path_params.get("profile")
         base = (self.public_url or str(request.scope.get(BASE_SCOPE) or request.base_url)).rstrip("/")
         base = f"{base}/openapi/{caller.profile}" if in_path else base
@@ -104,9 +111,15 @@ class ToolApi:
         caller = program_caller(request)
         arguments = await self._arguments(request)
         name = str(request.path_params["name"])
-        result = await self.service.respond("tools/call", {"name": name, "arguments": arguments}, caller)
-        owner = str(request.scope.get(PRINCIPAL_SCOPE) or Caller().principal)
-        return await ResultWriter(self.store, self.links).write(result, request, owner)
+        with self.requests.one():
+            result = await self._respond("tools/call", {"name": name, "arguments": arguments}, caller)
+            owner = str(request.scope.get(PRINCIPAL_SCOPE) or Caller().principal)
+            return await ResultWriter(self.store, self.links).write(result, request, owner)
+
+    async def _respond(self, method: str, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+        """Return the service's answer, when it is this request's turn. Raises as `Admission.admit` and `respond`."""
+        with await self.service.admission.admit(caller.principal):
+            return await self.service.respond(method, params, caller)
 
     async def _arguments(self, request: Request) -> dict[str, Any]:
         """Return the body, which must be JSON: what a page of another origin can send without asking is not."""
@@ -167,5 +180,12 @@ class _Endpoint:
             error = sole_gateway_error(failure)
             if error is None:
                 raise
-            status = next(status for kind, status in _STATUS if isinstance(error, kind))
-            return refused_response(status, str(error))
+            return _refused(error)
+
+
+def _refused(error: GatewayError) -> Response:
+    status = next(status for kind, status in _STATUS if isinstance(error, kind))
+    if not isinstance(error, Overloaded | UpstreamBusy):
+        return refused_response(status, str(error))
+    by_caller = isinstance(error, Overloaded) and error.by_caller
+    return refused_response(429 if by_caller else status, str(error), {"Retry-After": str(error.retry_after)})
