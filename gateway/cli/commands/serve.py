@@ -259,8 +259,10 @@ def _authorization_server(settings: Settings, access: "Access") -> "Authorizatio
     return server
 
 
-def _record(trail: "AuditTrail", access: "Access", authorization: "AuthorizationServer | None") -> None:
-    """Let the audit trail have what no request through the router says: refused tokens, logins, approved hosts."""
+def _record(trail: "AuditTrail | None", access: "Access", authorization: "AuthorizationServer | None") -> None:
+    """Let the audit trail, if any, have what no request through the router says: refused tokens, logins, hosts."""
+    if trail is None:
+        return
     access.on_refusal = trail.token_refused
     if authorization is not None:
         authorization.listeners.login_refused = trail.login_refused
@@ -379,8 +381,7 @@ async def serve_http_with(
         ):
             router = gateway.router
             _join(cluster, gateway, serving)
-            if gateway.audit is not None:
-                _record(gateway.audit, access, authorization)
+            _record(gateway.audit, access, authorization)
             running = RunningRequests()
             console = await serving.console.console() if settings.console.enabled and serving.console else None
             app = http_app(
@@ -393,7 +394,7 @@ async def serve_http_with(
                 telemetry=router.telemetry,
                 content=[
                     *content_routes(gateway.store, gateway.links, settings.content),
-                    *_tool_api_routes(gateway, settings, access, running),
+                    *_tool_api_routes(gateway, settings, access, running, cluster),
                 ],
                 public=[
                     *login_routes(gateway.login_desk, client_document(own.public_url) if own.public_url else None),
@@ -470,7 +471,11 @@ async def _serve_on(
 
 
 def _tool_api_routes(
-    gateway: Gateway, settings: Settings, access: "Access", running: "RunningRequests"
+    gateway: Gateway,
+    settings: Settings,
+    access: "Access",
+    running: "RunningRequests",
+    cluster: "Cluster | None",
 ) -> "list[BaseRoute]":
     """Return the routes of the tools for programs without MCP, if they are to be served."""
     if not settings.http.openapi:
@@ -489,6 +494,7 @@ def _tool_api_routes(
         running,
         settings.gateway.public_url,
         lambda: access.needs_token,
+        cluster,
     ).routes()
 
 

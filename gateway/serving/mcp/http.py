@@ -79,9 +79,10 @@ def http_app(
     that a path or the header `X-MCP-Profile` may choose, `toolsets` returns those of a path or `X-MCP-Toolset`.
     `telemetry` adds `/healthz`, `/readyz` and `/metrics`; `content` has the routes of stored content, `public` further
     ones that need no token. `bases` and `public_url` are the addresses at which the gateway is reached. `on_too_many`
-    is called with whoever sends too many requests. `cluster` has the other replicas, if there may be any. `requests` also counts those that other routes answer, which may end before the gateway
-    does. The application's lifespan must be run. `app.state.draining` ends event streams and `app.state.drain` the service (see
-    `serve_http`); `app.state.downstream` is the MCP server.
+    is called with whoever sends too many requests. `cluster` has the other replicas, if there may be any. `requests`
+    also counts what `content` answers, if that may end before the gateway does. The application's lifespan must be run.
+    `app.state.draining` ends event streams and `app.state.drain` the service (see `serve_http`); `app.state.downstream`
+    is the MCP server.
     """
     access = access or Access(settings)
     kept = KeptLists.of(os.environ)  # of hosts that share it on stdio

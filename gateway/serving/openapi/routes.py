@@ -31,6 +31,7 @@ from gateway.errors import (
     UpstreamError,
     UpstreamTimeout,
 )
+from gateway.serving.mcp.cluster_port import ClusterPort
 from gateway.serving.mcp.drain import RunningRequests
 from gateway.serving.mcp.failures import sole_gateway_error
 from gateway.serving.mcp.profile_choice import ProfileMiddleware, ProfileNames
@@ -47,7 +48,8 @@ logger = logging.getLogger(__name__)
 DOCUMENT_PATH = "/openapi.json"
 _OF_PROFILE = "/openapi/{profile}"
 
-Answer = Callable[[Request], Awaitable[Response]]
+Answer = Callable[[Request, Send], Awaitable[Response | None]]
+"""Returns the response, or None if it has been sent."""
 
 _STATUS: tuple[tuple[type[GatewayError], int], ...] = (
     (UnknownTool, 404),
@@ -81,6 +83,7 @@ class ToolApi:
     """Those of the HTTP application (`http_app`), so that calls may end before the gateway does."""
     public_url: str | None = None
     needs_token: Callable[[], bool] = bool
+    cluster: ClusterPort | None = None
 
     def routes(self) -> list[BaseRoute]:
         """Return the routes. Each is also there with a profile in its path, `/openapi/<profile>/...`."""
@@ -96,7 +99,7 @@ class ToolApi:
         """Return the endpoint for a function, with the profile and the toolsets of each request, as for hosts."""
         return ProfileMiddleware(ToolsetMiddleware(_Endpoint(answer), self.toolsets), self.profile_names)
 
-    async def _document(self, request: Request) -> Response:
+    async def _document(self, request: Request, _: Send) -> Response:
         caller = program_caller(request)
         listed = await self._respond("tools/list", {}, caller)
         in_path = request.path_params.get("profile")
@@ -107,12 +110,17 @@ class ToolApi:
         )
         return Response(write_fields(document), headers={"cache-control": "no-store"}, media_type="application/json")
 
-    async def _called(self, request: Request) -> Response:
+    async def _called(self, request: Request, send: Send) -> Response | None:
         caller = program_caller(request)
-        arguments = await self._arguments(request)
-        name = str(request.path_params["name"])
+        body, arguments = await self._arguments(request)
+        params = {"name": str(request.path_params["name"]), "arguments": arguments}
+        if self.cluster is not None and await self.cluster.answered_elsewhere(
+            "tools/call", params, lambda: caller, request.scope, _again(body), send
+        ):
+            return None
+        del body  # it may be large, and the answer may take long
         with self.requests.one():
-            result = await self._respond("tools/call", {"name": name, "arguments": arguments}, caller)
+            result = await self._respond("tools/call", params, caller)
             owner = str(request.scope.get(PRINCIPAL_SCOPE) or Caller().principal)
             return await ResultWriter(self.store, self.links).write(result, request, owner)
 
@@ -121,8 +129,11 @@ class ToolApi:
         with await self.service.admission.admit(caller.principal):
             return await self.service.respond(method, params, caller)
 
-    async def _arguments(self, request: Request) -> dict[str, Any]:
-        """Return the body, which must be JSON: what a page of another origin can send without asking is not."""
+    async def _arguments(self, request: Request) -> tuple[bytes, dict[str, Any]]:
+        """Return the body, and the arguments in it.
+
+        It must be JSON: what a page of another origin can send without asking is not.
+        """
         content = bytearray()
         async for chunk in request.stream():
             content += chunk
@@ -138,7 +149,7 @@ class ToolApi:
             raise InvalidRequest("the body is not JSON") from None
         if not is_dict(value) or is_deep(value):
             raise InvalidRequest("the body is not a JSON object with the arguments, or nests too deeply")
-        return value
+        return bytes(content), value
 
 
 class _Endpoint:
@@ -166,14 +177,14 @@ class _Endpoint:
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(leave)
-            response = await self._answered(Request(scope, received))
+            response = await self._answered(Request(scope, received), send)
             tasks.cancel_scope.cancel()
         if response is not None:
             await response(scope, receive, send)
 
-    async def _answered(self, request: Request) -> Response | None:
+    async def _answered(self, request: Request, send: Send) -> Response | None:
         try:
-            return await self._answer(request)
+            return await self._answer(request, send)
         except ClientDisconnect:
             return None
         except Exception as failure:
@@ -181,6 +192,18 @@ class _Endpoint:
             if error is None:
                 raise
             return _refused(error)
+
+
+def _again(body: bytes) -> Receive:
+    """Return what receives a body that has been read. Whether its sender is still there is watched by `_Endpoint`."""
+    pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Message:
+        if not pending:
+            await anyio.sleep_forever()
+        return pending.pop()
+
+    return receive
 
 
 def _refused(error: GatewayError) -> Response:

@@ -283,7 +283,7 @@ async def test_a_call_takes_a_place_and_is_refused_without_one(api: Api) -> None
             assert int(answer.headers["retry-after"]) >= 1
             assert "at its limit" in answer.json()["error"]
         with anyio.fail_after(10):
-            while (await there.call("pets__getText")).status_code != 200:
+            while (await there.call("pets__getText")).status_code != 200:  # noqa: ASYNC110
                 await anyio.sleep(0.01)
 
 
