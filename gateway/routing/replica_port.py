@@ -61,11 +61,14 @@ class ReplicaPort(Protocol):
         ...
 
     def task_given(self, client: str, task: str, route: Mapping[str, str]) -> None:
-        """Note where a task is that a client was given; `route` is what a replica needs to find it."""
+        """Note where a task, or a long call, is that a client was given here.
+
+        `route` is what a replica needs to find it elsewhere; empty, if only this one has it.
+        """
         ...
 
     async def route_of_task(self, client: str, task: str) -> Mapping[str, str] | None:
-        """Return the route of a task that a client was given at any replica.
+        """Return the route of a task that a client was given at any replica, if every one can find it.
 
         Raises:
             StateUnavailable: nobody knows at present.

@@ -172,6 +172,7 @@ class Router:
         """
         self._shared_use, self._owner_for = replica.use, owner_for
         self._calls.join(replica, owner_for)
+        self._early_answers.join(replica)
 
     def state_of(self, params: Mapping[str, Any], caller: Caller) -> tuple[str, str] | None:
         """Return the upstream that a call goes to, and the owner of the state there; None if none is kept.

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from gateway.serving.authorization.authorization_server import AuthorizationServer
     from gateway.serving.cluster.cluster import Cluster
     from gateway.serving.console.console import Console
+    from gateway.serving.mcp.drain import RunningRequests
     from gateway.serving.mcp.early_stdio import EarlyStdio
     from gateway.serving.shared.attached_hosts import AttachedHosts
     from gateway.telemetry.audit.trail import AuditTrail
@@ -258,8 +259,10 @@ def _authorization_server(settings: Settings, access: "Access") -> "Authorizatio
     return server
 
 
-def _record(trail: "AuditTrail", access: "Access", authorization: "AuthorizationServer | None") -> None:
-    """Let the audit trail have what no request through the router says: refused tokens, logins, approved hosts."""
+def _record(trail: "AuditTrail | None", access: "Access", authorization: "AuthorizationServer | None") -> None:
+    """Let the audit trail, if any, have what no request through the router says: refused tokens, logins, hosts."""
+    if trail is None:
+        return
     access.on_refusal = trail.token_refused
     if authorization is not None:
         authorization.listeners.login_refused = trail.login_refused
@@ -321,6 +324,7 @@ async def serve_http_with(
     from gateway.serving.access import Access
     from gateway.serving.content.routes import content_routes
     from gateway.serving.logins.routes import login_routes
+    from gateway.serving.mcp.drain import RunningRequests
     from gateway.serving.mcp.handshake import Identity
     from gateway.serving.mcp.http import http_app
     from gateway.serving.mcp.security import check_bind
@@ -377,8 +381,8 @@ async def serve_http_with(
         ):
             router = gateway.router
             _join(cluster, gateway, serving)
-            if gateway.audit is not None:
-                _record(gateway.audit, access, authorization)
+            _record(gateway.audit, access, authorization)
+            running = RunningRequests()
             console = await serving.console.console() if settings.console.enabled and serving.console else None
             app = http_app(
                 router,
@@ -390,7 +394,7 @@ async def serve_http_with(
                 telemetry=router.telemetry,
                 content=[
                     *content_routes(gateway.store, gateway.links, settings.content),
-                    *_tool_api_routes(gateway, settings, access),
+                    *_tool_api_routes(gateway, settings, access, running, cluster),
                 ],
                 public=[
                     *login_routes(gateway.login_desk, client_document(own.public_url) if own.public_url else None),
@@ -401,6 +405,7 @@ async def serve_http_with(
                 public_url=own.public_url,
                 on_too_many=None if gateway.audit is None else gateway.audit.too_many_requests,
                 cluster=cluster,
+                requests=running,
             )
             reached.serves(app.state.downstream)
             attached = None if beside is None else partial(beside.attached, gateway)
@@ -465,7 +470,13 @@ async def _serve_on(
         await serve_http(app, settings, on_bound=on_bound)
 
 
-def _tool_api_routes(gateway: Gateway, settings: Settings, access: "Access") -> "list[BaseRoute]":
+def _tool_api_routes(
+    gateway: Gateway,
+    settings: Settings,
+    access: "Access",
+    running: "RunningRequests",
+    cluster: "Cluster | None",
+) -> "list[BaseRoute]":
     """Return the routes of the tools for programs without MCP, if they are to be served."""
     if not settings.http.openapi:
         return []
@@ -479,8 +490,11 @@ def _tool_api_routes(gateway: Gateway, settings: Settings, access: "Access") -> 
         __version__,
         settings.http.max_request_bytes,
         lambda: gateway.router.profile_names,
+        lambda: gateway.router.toolsets,
+        running,
         settings.gateway.public_url,
         lambda: access.needs_token,
+        cluster,
     ).routes()
 
 

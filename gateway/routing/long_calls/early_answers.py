@@ -17,6 +17,7 @@ from gateway.routing.long_calls.long_call import ID_PREFIX, LongCall
 from gateway.routing.long_calls.registry import LongCalls, Work
 from gateway.routing.long_calls.task_states import as_task, takes_tasks, task_state
 from gateway.routing.ports import UpstreamsPort
+from gateway.routing.replica_port import ReplicaPort
 from gateway.routing.tasks import unknown_task
 from gateway.telemetry import Telemetry
 from gateway.upstream import RequestContext
@@ -65,6 +66,11 @@ class EarlyAnswers:
         self._catalogues = catalogues
         self._rules = rules
         self._telemetry = telemetry
+        self._replica: ReplicaPort | None = None
+
+    def join(self, replica: ReplicaPort) -> None:
+        """Be one of several replicas, which know of one another's long calls."""
+        self._replica = replica
 
     async def call(
         self,
@@ -102,6 +108,8 @@ class EarlyAnswers:
             return _outcome(call)
         if keep_place is not None:
             call.release = keep_place()
+        if self._replica is not None:
+            self._replica.task_given(call.owner, call.id, {})
         logger.info("a call of %s is answered early, and goes on as %s", plain(call.name, 200), call.id)
         if takes_tasks(context.caller):
             return as_task(call, long_calls.settings.lasts)
@@ -220,6 +228,12 @@ class EarlyAnswers:
         catalogue = await self._catalogues.offered(context)
         declares = any(tool["name"] == call.name and "outputSchema" in tool for tool in catalogue.tools)
         return _text(wording.still_running(call), is_error=declares)
+
+
+def long_call_in(params: Mapping[str, Any]) -> str | None:
+    """Return the id of the long call that a `tools/call` asks about; None if it asks about none."""
+    call_id = as_object(params.get("arguments")).get("call")
+    return call_id.strip() if params.get("name") in LONG_CALL_TOOLS and isinstance(call_id, str) else None
 
 
 def _outcome(call: LongCall) -> dict[str, Any]:

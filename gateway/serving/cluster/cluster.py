@@ -17,6 +17,7 @@ from gateway.config.moments import moment_text
 from gateway.config.schema import Settings
 from gateway.core.model.caller import Caller
 from gateway.errors import StateUnavailable
+from gateway.routing.long_calls import long_call_in
 from gateway.serving.cluster.forward_request import BrokenOff, Forwarder, Unreachable, forwarding_client
 from gateway.serving.cluster.hop_mark import HopMarks, remember_path
 from gateway.serving.cluster.keys import TAG
@@ -128,7 +129,7 @@ class Cluster:
         receive: Receive,
         send: Send,
     ) -> bool:
-        """Pass on a request of 2026-07-28, if it is about what another replica has (`ClusterPort`)."""
+        """Pass on a request without a session, if it is about what another replica has (`ClusterPort`)."""
         if HOP_SCOPE in scope:
             return False
         there = await self._home_of_request(method, params, caller)
@@ -145,6 +146,8 @@ class Cluster:
         if method != "tools/call":
             return None
         asking = caller()
+        if (call := long_call_in(params)) is not None:
+            return await self._home_of_task(client_of(asking), call)
         if self._keeps_by_principal and (home := await self._owners.home("", _home_name(asking.principal))) is not None:
             return home
         state = self.upstream_of(params, asking)
@@ -174,7 +177,7 @@ class Cluster:
     async def route_of_task(self, client: str, task: str) -> Mapping[str, str] | None:
         """Return the route of a task."""
         found = await self._tasks.find(client, task)
-        return None if found is None else found[1]
+        return (found[1] or None) if found is not None else None
 
     # -- other replicas ------------------------------------------------------------------------------------------------
 

@@ -111,9 +111,11 @@ class SessionForwarding:
                         raise
                     await anyio.sleep(_DYING_SECONDS)  # nothing was sent that may have been carried out
                     continue
-            async with self._adopting.setdefault(session, anyio.Lock()):
-                found = await self._taken(session, scope)
-            self._adopting.pop(session, None)
+            try:
+                async with self._adopting.setdefault(session, anyio.Lock()):
+                    found = await self._taken(session, scope)
+            finally:  # hosts choose the ids that are asked for, also while Redis is away
+                self._adopting.pop(session, None)
             if found is None:
                 is_again = scope["method"] in WITHOUT_BODY
                 return await self._app(scope, without_body(receive) if is_again else receive, send)

@@ -85,5 +85,8 @@ class ClusterPort(Protocol):
         receive: Receive,
         send: Send,
     ) -> bool:
-        """Let another replica answer a request of 2026-07-28, if that has what it is about; return whether it did."""
+        """Let another replica answer a request without a session, if that has what it is about.
+
+        Return whether it did.
+        """
         ...

@@ -84,11 +84,12 @@ class Downstream:
         kept: KeptLists | None = None,
         *,
         journal: SessionJournal | None = None,
+        requests: RunningRequests | None = None,
     ) -> None:
         self.identity = identity
         self._journal = journal
         self._keeper = ListKeeper(kept)
-        self.requests = RunningRequests()
+        self.requests = requests or RunningRequests()
         self.announcer = Announcer(service, on_list_changed=self._keeper.changed)
         self.presence = Presence()
         self._service = service

@@ -25,7 +25,7 @@ from gateway.serving.mcp.admit_requests import AdmissionMiddleware, LargeBodyMid
 from gateway.serving.mcp.attendance import AttendanceMiddleware
 from gateway.serving.mcp.cluster_port import ClusterPort
 from gateway.serving.mcp.downstream import Downstream
-from gateway.serving.mcp.drain import Drain
+from gateway.serving.mcp.drain import Drain, RunningRequests
 from gateway.serving.mcp.drain_streams import Draining
 from gateway.serving.mcp.era_headers import EraHeaderMiddleware
 from gateway.serving.mcp.events import Events
@@ -69,6 +69,7 @@ def http_app(
     public_url: str | None = None,
     on_too_many: OnTooMany | None = None,
     cluster: ClusterPort | None = None,
+    requests: RunningRequests | None = None,
 ) -> Starlette:
     """Return the application: `/mcp`, `/sse`, SSE's route for messages, a page at `/`.
 
@@ -78,13 +79,16 @@ def http_app(
     that a path or the header `X-MCP-Profile` may choose, `toolsets` returns those of a path or `X-MCP-Toolset`.
     `telemetry` adds `/healthz`, `/readyz` and `/metrics`; `content` has the routes of stored content, `public` further
     ones that need no token. `bases` and `public_url` are the addresses at which the gateway is reached. `on_too_many`
-    is called with whoever sends too many requests. `cluster` has the other replicas, if there may be any. The
-    application's lifespan must be run. `app.state.draining` ends event streams and `app.state.drain` the service (see
-    `serve_http`); `app.state.downstream` is the MCP server.
+    is called with whoever sends too many requests. `cluster` has the other replicas, if there may be any. `requests`
+    also counts what `content` answers, if that may end before the gateway does. The application's lifespan must be run.
+    `app.state.draining` ends event streams and `app.state.drain` the service (see `serve_http`); `app.state.downstream`
+    is the MCP server.
     """
     access = access or Access(settings)
     kept = KeptLists.of(os.environ)  # of hosts that share it on stdio
-    downstream = Downstream(service, identity, kept, journal=None if cluster is None else cluster.journal)
+    downstream = Downstream(
+        service, identity, kept, journal=None if cluster is None else cluster.journal, requests=requests
+    )
     allowed = allowed_by(settings, public_url)
     security = for_sdk(allowed)
     events = Events(naming_requests=cluster is not None)

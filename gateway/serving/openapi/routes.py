@@ -1,7 +1,7 @@
 """`/openapi.json` and `POST /tools/<name>`: the tools for programs without MCP, under the same rules as for hosts."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from pydantic_core import from_json
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.content.links.base_url import BASE_SCOPE, PRINCIPAL_SCOPE
 from gateway.content.links.links import Links
@@ -23,17 +23,22 @@ from gateway.errors import (
     GatewayError,
     InvalidRequest,
     NotAllowed,
+    Overloaded,
     ScopeMissing,
     TooManyCalls,
     UnknownTool,
+    UpstreamBusy,
     UpstreamError,
     UpstreamTimeout,
 )
+from gateway.serving.mcp.cluster_port import ClusterPort
+from gateway.serving.mcp.drain import RunningRequests
 from gateway.serving.mcp.failures import sole_gateway_error
 from gateway.serving.mcp.profile_choice import ProfileMiddleware, ProfileNames
 from gateway.serving.mcp.request_caller import program_caller
 from gateway.serving.mcp.security import refused_response
 from gateway.serving.mcp.service import Service
+from gateway.serving.mcp.toolset_choice import ToolsetMiddleware, ToolsetsOf
 from gateway.serving.openapi.describe_tools import TOOLS_PATH, document_of
 from gateway.serving.openapi.write_result import ResultWriter
 from gateway.upstream.transports.messages import write_fields
@@ -43,6 +48,9 @@ logger = logging.getLogger(__name__)
 DOCUMENT_PATH = "/openapi.json"
 _OF_PROFILE = "/openapi/{profile}"
 
+Answer = Callable[[Request, Send], Awaitable[Response | None]]
+"""Returns the response, or None if it has been sent."""
+
 _STATUS: tuple[tuple[type[GatewayError], int], ...] = (
     (UnknownTool, 404),
     (InvalidRequest, 400),
@@ -50,6 +58,8 @@ _STATUS: tuple[tuple[type[GatewayError], int], ...] = (
     (NotAllowed, 403),
     (TooManyCalls, 429),
     (AuditUnavailable, 503),
+    (Overloaded, 503),
+    (UpstreamBusy, 503),
     (UpstreamTimeout, 504),
     (UpstreamError, 502),
     (GatewayError, 500),
@@ -68,25 +78,30 @@ class ToolApi:
     version: str
     max_request_bytes: int
     profile_names: ProfileNames
+    toolsets: ToolsetsOf
+    requests: RunningRequests
+    """Those of the HTTP application (`http_app`), so that calls may end before the gateway does."""
     public_url: str | None = None
     needs_token: Callable[[], bool] = bool
+    cluster: ClusterPort | None = None
 
     def routes(self) -> list[BaseRoute]:
         """Return the routes. Each is also there with a profile in its path, `/openapi/<profile>/...`."""
         found: list[BaseRoute] = []
         for before in ("", _OF_PROFILE):
-            document = ProfileMiddleware(_Endpoint(self._document), self.profile_names)
-            call = ProfileMiddleware(_Endpoint(self._called), self.profile_names)
             found += [
-                Route(f"{before}{DOCUMENT_PATH}", document, methods=["GET"]),
-                Route(f"{before}{TOOLS_PATH}/{{name:path}}", call, methods=["POST"]),
+                Route(f"{before}{DOCUMENT_PATH}", self._chosen(self._document), methods=["GET"]),
+                Route(f"{before}{TOOLS_PATH}/{{name:path}}", self._chosen(self._called), methods=["POST"]),
             ]
-        document = ProfileMiddleware(_Endpoint(self._document), self.profile_names)
-        return [*found, Route(f"{_OF_PROFILE}.json", document, methods=["GET"])]
+        return [*found, Route(f"{_OF_PROFILE}.json", self._chosen(self._document), methods=["GET"])]
 
-    async def _document(self, request: Request) -> Response:
+    def _chosen(self, answer: Answer) -> ASGIApp:
+        """Return the endpoint for a function, with the profile and the toolsets of each request, as for hosts."""
+        return ProfileMiddleware(ToolsetMiddleware(_Endpoint(answer), self.toolsets), self.profile_names)
+
+    async def _document(self, request: Request, _: Send) -> Response:
         caller = program_caller(request)
-        listed = await self.service.respond("tools/list", {}, caller)
+        listed = await self._respond("tools/list", {}, caller)
         in_path = request.path_params.get("profile")
         base = (self.public_url or str(request.scope.get(BASE_SCOPE) or request.base_url)).rstrip("/")
         base = f"{base}/openapi/{caller.profile}" if in_path else base
@@ -95,16 +110,30 @@ class ToolApi:
         )
         return Response(write_fields(document), headers={"cache-control": "no-store"}, media_type="application/json")
 
-    async def _called(self, request: Request) -> Response:
+    async def _called(self, request: Request, send: Send) -> Response | None:
         caller = program_caller(request)
-        arguments = await self._arguments(request)
-        name = str(request.path_params["name"])
-        result = await self.service.respond("tools/call", {"name": name, "arguments": arguments}, caller)
-        owner = str(request.scope.get(PRINCIPAL_SCOPE) or Caller().principal)
-        return await ResultWriter(self.store, self.links).write(result, request, owner)
+        body, arguments = await self._arguments(request)
+        params = {"name": str(request.path_params["name"]), "arguments": arguments}
+        if self.cluster is not None and await self.cluster.answered_elsewhere(
+            "tools/call", params, lambda: caller, request.scope, _again(body), send
+        ):
+            return None
+        del body  # it may be large, and the answer may take long
+        with self.requests.one():
+            result = await self._respond("tools/call", params, caller)
+            owner = str(request.scope.get(PRINCIPAL_SCOPE) or Caller().principal)
+            return await ResultWriter(self.store, self.links).write(result, request, owner)
 
-    async def _arguments(self, request: Request) -> dict[str, Any]:
-        """Return the body, which must be JSON: what a page of another origin can send without asking is not."""
+    async def _respond(self, method: str, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+        """Return the service's answer, when it is this request's turn. Raises as `Admission.admit` and `respond`."""
+        with await self.service.admission.admit(caller.principal):
+            return await self.service.respond(method, params, caller)
+
+    async def _arguments(self, request: Request) -> tuple[bytes, dict[str, Any]]:
+        """Return the body, and the arguments in it.
+
+        It must be JSON: what a page of another origin can send without asking is not.
+        """
         content = bytearray()
         async for chunk in request.stream():
             content += chunk
@@ -120,13 +149,13 @@ class ToolApi:
             raise InvalidRequest("the body is not JSON") from None
         if not is_dict(value) or is_deep(value):
             raise InvalidRequest("the body is not a JSON object with the arguments, or nests too deeply")
-        return value
+        return bytes(content), value
 
 
 class _Endpoint:
     """An ASGI application for one function; it ends the function when whoever asked has left."""
 
-    def __init__(self, answer: Callable[[Request], Awaitable[Response]]) -> None:
+    def __init__(self, answer: Answer) -> None:
         self._answer = answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -148,19 +177,38 @@ class _Endpoint:
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(leave)
-            response = await self._answered(Request(scope, received))
+            response = await self._answered(Request(scope, received), send)
             tasks.cancel_scope.cancel()
         if response is not None:
             await response(scope, receive, send)
 
-    async def _answered(self, request: Request) -> Response | None:
+    async def _answered(self, request: Request, send: Send) -> Response | None:
         try:
-            return await self._answer(request)
+            return await self._answer(request, send)
         except ClientDisconnect:
             return None
         except Exception as failure:
             error = sole_gateway_error(failure)
             if error is None:
                 raise
-            status = next(status for kind, status in _STATUS if isinstance(error, kind))
-            return refused_response(status, str(error))
+            return _refused(error)
+
+
+def _again(body: bytes) -> Receive:
+    """Return what receives a body that has been read. Whether its sender is still there is watched by `_Endpoint`."""
+    pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Message:
+        if not pending:
+            await anyio.sleep_forever()
+        return pending.pop()
+
+    return receive
+
+
+def _refused(error: GatewayError) -> Response:
+    status = next(status for kind, status in _STATUS if isinstance(error, kind))
+    if not isinstance(error, Overloaded | UpstreamBusy):
+        return refused_response(status, str(error))
+    by_caller = isinstance(error, Overloaded) and error.by_caller
+    return refused_response(429 if by_caller else status, str(error), {"Retry-After": str(error.retry_after)})

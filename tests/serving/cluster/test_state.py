@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.serving.cluster.conftest import BOB, SERVERS, Host, Replicas
+from tests.telemetry.conftest import Serving
 
 A_MINUTE = 60
 
@@ -154,3 +155,72 @@ def test_a_call_that_waits_for_its_user_is_approved_wherever_that_is_said(
     approved = alice.now(second, "gateway_approve", id=found[0], tool="all__count", arguments={})
     assert approved.startswith("[Approved"), approved
     assert alice.now(third, "all__count").startswith("1 ")
+
+
+def test_a_long_call_is_collected_and_cancelled_from_every_replica(
+    replicas: Replicas, host: Callable[..., Host]
+) -> None:
+    """Both ways to collect: `gateway_wait`, and a task for hosts that take tasks."""
+    replicas.more = IMPATIENT
+    first, second = replicas.start(), replicas.start()
+    alice, bob = host(), host(BOB)
+    tasks = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+    assert "gateway_wait" in alice.ask_tools(first)
+    assert "gateway_wait" in alice.ask_tools(second)
+    call = long_call(alice.now(first, "all__sleep", seconds=4))
+    asked = {"name": "all__sleep", "arguments": {"seconds": 4}}
+    task = alice.stateless(first, "tools/call", "all__sleep", asked, tasks)["result"]["taskId"]
+    replicas.settle()
+    assert "no call" in bob.now(second, "gateway_wait", call=call)
+    assert "no task" in bob.stateless(second, "tasks/get", "", {"taskId": task}, tasks)["error"]["message"]
+    state = alice.stateless(second, "tasks/get", "", {"taskId": task}, tasks)["result"]
+    assert state["status"] in ("working", "completed")
+    for at in (second, first, second):
+        assert re.fullmatch(r"\d+ \d+", collected(alice, at, call))
+    call = long_call(alice.now(second, "all__sleep", seconds=A_MINUTE))
+    replicas.settle()
+    assert "was cancelled" in alice.now(first, "gateway_cancel", call=call)
+    call = long_call(alice.now(first, "all__sleep", seconds=A_MINUTE))
+    replicas.settle()
+    first.process.kill()
+    first.process.wait()
+    assert "no call" in alice.now(second, "gateway_wait", call=call)
+
+
+def test_a_program_without_mcp_finds_its_state_from_every_replica(
+    replicas: Replicas, host: Callable[..., Host]
+) -> None:
+    replicas.more = "[http]\nopenapi = true\n"
+    first, second = replicas.start(), replicas.start()
+    program = host()
+    counts: list[str] = []
+    for at in (first, second):
+        document = program.http.get(f"{at.url}/openapi.json", headers=program.headers).json()
+        assert "/tools/own__count" in document["paths"]
+    for at in (first, second, first):
+        answer = program.http.post(f"{at.url}/tools/own__count", json={}, headers=program.headers)
+        counts.append(answer.text)
+    assert [re.findall(r"\d+", count)[0] for count in counts] == ["1", "2", "3"]
+
+
+IMPATIENT = """
+[profiles.impatient]
+extends = "default"
+match = [{ client_name = "h" }]
+sets = { "wait.call" = 3, "wait.progress_resets" = false }
+"""
+"""A profile of hosts that give calls up after three seconds, so that they are answered after two."""
+
+
+def long_call(answer: str) -> str:
+    """Return the id in the answer to a call that goes on."""
+    found = re.search(r"with call (c_\w+)", answer)
+    assert found, answer
+    return found[1]
+
+
+def collected(host: Host, at: Serving, call: str) -> str:
+    """Wait for the outcome of a long call, as its host's model would."""
+    while "still running" in (answer := host.now(at, "gateway_wait", call=call)):
+        pass
+    return answer

@@ -15,11 +15,14 @@ import pytest
 from openapi_spec_validator import validate
 
 from gateway.config.openapi_settings import OperationSettings
+from gateway.config.overload_settings import OverloadSettings
 from gateway.config.schema import AccessSettings, Settings, TokenSettings, UpstreamSettings
+from gateway.config.toolset_settings import ToolsetSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import is_object
 from gateway.runtime import Gateway, run_gateway
 from gateway.serving.access import Access
+from gateway.serving.mcp.drain import Drain, RunningRequests
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.http import http_app, serve_http
 from gateway.serving.openapi.describe_tools import document_of
@@ -37,6 +40,7 @@ PARTS = {"Accept": "multipart/mixed, application/json"}
 class Served(NamedTuple):
     gateway: Gateway
     client: httpx2.AsyncClient
+    drain: Drain
 
     async def call(self, tool: str, arguments: Any = None, **headers: str) -> httpx2.Response:
         path = tool if tool.startswith("/") else f"/tools/{tool}"
@@ -52,6 +56,7 @@ async def served(settings: Settings) -> AsyncIterator[Served]:
             for upstream in gateway.upstreams.values():
                 assert await upstream.ready(60)
             access = Access(http, settings.access)
+            running = RunningRequests()
             api = ToolApi(
                 gateway.router,
                 gateway.store,
@@ -60,9 +65,13 @@ async def served(settings: Settings) -> AsyncIterator[Served]:
                 "1.0",
                 100_000,
                 lambda: gateway.router.profile_names,
+                lambda: gateway.router.toolsets,
+                running,
                 needs_token=lambda: access.needs_token,
             )
-            app = http_app(gateway.router, http, Identity("mine", "1.0"), access=access, content=api.routes())
+            app = http_app(
+                gateway.router, http, Identity("mine", "1.0"), access=access, content=api.routes(), requests=running
+            )
             bound: list[int] = []
             tasks.start_soon(lambda: serve_http(app, http, on_bound=bound.append))
             while not bound:  # noqa: ASYNC110
@@ -70,7 +79,7 @@ async def served(settings: Settings) -> AsyncIterator[Served]:
             base = f"http://127.0.0.1:{bound[0]}"
             gateway.links.serve_at(base, b"a key of at least 16 characters")
             async with httpx2.AsyncClient(base_url=base, timeout=30, trust_env=False) as client:
-                yield Served(gateway, client)
+                yield Served(gateway, client, app.state.drain)
             tasks.cancel_scope.cancel()
 
 
@@ -223,6 +232,31 @@ async def test_tokens_reach_what_they_may_and_nothing_else(api: Api) -> None:
     assert foreign.status_code == 403
 
 
+async def test_toolsets_hold_as_they_do_for_hosts(api: Api) -> None:
+    """What a token's toolset takes away cannot be had here either; a header can only take away more."""
+    toolsets = {
+        "texts": ToolsetSettings(tools=("pets__getText", "pets__getPhoto")),
+        "photos": ToolsetSettings(tools=("pets__getPhoto",)),
+    }
+    access = AccessSettings(tokens={"reader": TokenSettings(token=TOKEN, toolset="texts")})
+    async with served(of(api, access=access, toolsets=toolsets)) as there:
+        mine = {"Authorization": f"Bearer {TOKEN}"}
+        photos = mine | {"X-MCP-Toolset": "photos"}
+        for before in ("", "/openapi/text-only"):
+            asked = len(api.asked)
+            document = (await there.client.get(f"{before}/openapi.json", headers=mine)).json()
+            fewer = (await there.client.get(f"{before}/openapi.json", headers=photos)).json()
+            hidden = await there.call(f"{before}/tools/pets__getVoice", {"petId": 1}, **mine)
+            chosen = await there.call(f"{before}/tools/pets__getText", **photos)
+            unknown = await there.call(f"{before}/tools/pets__getText", **mine, **{"X-MCP-Toolset": "none"})
+            assert len(api.asked) == asked
+            assert (hidden.status_code, chosen.status_code, unknown.status_code) == (404, 404, 400)
+            names = {path.rpartition("/")[2] for path in document["paths"] if "pets" in path}
+            assert names == {"pets__getText", "pets__getPhoto"}
+            assert [path for path in fewer["paths"] if "pets" in path] == ["/tools/pets__getPhoto"]
+            assert (await there.call(f"{before}/tools/pets__getText", **mine)).status_code == 200
+
+
 async def test_a_profile_in_the_path_shapes_the_results(api: Api) -> None:
     async with served(of(api)) as there:
         document = (await there.client.get("/openapi/text-only.json")).json()
@@ -231,6 +265,38 @@ async def test_a_profile_in_the_path_shapes_the_results(api: Api) -> None:
     assert document["servers"][0]["url"].endswith("/openapi/text-only")
     assert same == document
     assert {block["type"] for block in answer.json()["content"]} == {"text"}
+
+
+async def test_a_call_takes_a_place_and_is_refused_without_one(api: Api) -> None:
+    """Programs wait and are refused as hosts are; what is refused has reached nothing, so it may be sent again."""
+    async with served(of(api, overload=OverloadSettings(calls_at_once=1, queue=0))) as there:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(there.call, "pets__getSlow")
+            while not any(request.url.path.endswith("slow") for request in api.asked):  # noqa: ASYNC110
+                await anyio.sleep(0.01)
+            asked = len(api.asked)
+            refused = [await there.call("pets__getText"), await there.client.get("/openapi.json")]
+            assert len(api.asked) == asked
+            tasks.cancel_scope.cancel()
+        for answer in refused:
+            assert answer.status_code == 503
+            assert int(answer.headers["retry-after"]) >= 1
+            assert "at its limit" in answer.json()["error"]
+        with anyio.fail_after(10):
+            while (await there.call("pets__getText")).status_code != 200:  # noqa: ASYNC110
+                await anyio.sleep(0.01)
+
+
+async def test_a_gateway_that_is_told_to_stop_lets_a_call_end(api: Api) -> None:
+    async with served(of(api)) as there, anyio.create_task_group() as tasks:
+        tasks.start_soon(there.call, "pets__getSlow")
+        while not any(request.url.path.endswith("slow") for request in api.asked):  # noqa: ASYNC110
+            await anyio.sleep(0.01)
+        there.drain.ask()
+        with anyio.move_on_after(0.5):
+            await there.drain.over()
+            raise AssertionError("the gateway has not waited for the call")
+        tasks.cancel_scope.cancel()
 
 
 async def test_a_call_ends_when_its_program_leaves(api: Api) -> None:
