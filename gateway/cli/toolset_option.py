@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from gateway.config.project_file import PROJECT_FILE, toolsets_here
+from gateway.config.project_file import PROJECT_FILE, project_file_here, toolsets_here
 from gateway.config.schema import Settings
 from gateway.config.toolset_settings import scopes_of, which_toolset
 from gateway.core.model.grant import EVERYTHING, Grant
@@ -28,8 +28,8 @@ def toolsets_of(chosen: str | None, settings: Settings) -> tuple[str, ...]:
     return () if chosen is None else (chosen,)
 
 
-def check_toolsets(settings: Settings, names: Sequence[str]) -> None:
-    """Check that the toolsets exist.
+def check_toolsets(settings: Settings, names: Sequence[str], of_project: str | None = None) -> None:
+    """Check that the toolsets exist. `of_project`: the one of them that only the project's file names.
 
     Raises:
         ConfigError: one of them does not.
@@ -38,23 +38,25 @@ def check_toolsets(settings: Settings, names: Sequence[str]) -> None:
         if name not in settings.toolsets:
             raise ConfigError(
                 f"there is no toolset {plain(name, 80)!r}",
-                where=f"--toolset, or {PROJECT_FILE} of the project",
+                where="--toolset" if name != of_project else str(project_file_here() or PROJECT_FILE),
                 remedy=which_toolset(name, settings.toolsets),
             )
 
 
-def narrowed(grant: Grant, settings: Settings, names: Sequence[str]) -> Grant:
+def narrowed(grant: Grant, settings: Settings, names: Sequence[str], of_project: str | None = None) -> Grant:
     """Return the grant with what these toolsets leave of it. Raises ConfigError if one does not exist."""
-    check_toolsets(settings, names)
+    check_toolsets(settings, names, of_project)
     return grant._replace(within=scopes_of(settings.toolsets, names)) if names else grant
 
 
-def reached_of(settings: Settings, names: Sequence[str]) -> Settings:
+def reached_of(settings: Settings, names: Sequence[str], of_project: str | None = None) -> Settings:
     """Return the settings with the upstreams that are in all of these toolsets: no other has to be started.
+
+    `of_project`: the one of them that only the project's file names.
 
     Raises:
         ConfigError: one of them does not exist.
     """
-    grant = narrowed(EVERYTHING, settings, names)
+    grant = narrowed(EVERYTHING, settings, names, of_project)
     reached = {name: one for name, one in settings.upstreams.items() if grant.reaches(name)}
     return settings.model_copy(update={"upstreams": reached}) if names else settings

@@ -58,15 +58,20 @@ def read_project_file(file: Path) -> str | None:
     return name
 
 
+def project_file_here() -> Path | None:
+    """Return the file for the working folder, if there are both."""
+    try:
+        return project_file(Path.cwd())
+    except OSError:  # the folder is gone
+        return None
+
+
 def toolsets_here(chosen: str | None, folder: Path | None = None) -> tuple[str, ...]:
     """Return the toolsets of a host on stdio: the one that it was started with, and that of its project.
 
     Raises:
         ConfigError: the project's file cannot be used.
     """
-    try:
-        file = project_file(folder or Path.cwd())
-    except OSError:  # the folder is gone
-        file = None
+    file = project_file_here() if folder is None else project_file(folder)
     named = (chosen, None if file is None else read_project_file(file))
     return tuple(dict.fromkeys(name for name in named if name is not None))

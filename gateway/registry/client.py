@@ -114,7 +114,7 @@ class RegistryClient:
         return self._unavailable(f"did not answer within {seconds_words(self._settings.timeout)}")
 
     def _unavailable(self, what: str) -> RegistryUnavailable:
-        remedy = "try again later, or name another one: [registry] url"
+        remedy = "is this machine online? Try again later, or name another one: [registry] url"
         return RegistryUnavailable(f"the registry {plain(self._base, 200)} {what}", remedy=remedy)
 
     async def _get(self, path: str, missing: str = "") -> tuple[Any, float | None]:

@@ -140,7 +140,7 @@ def test_servers_that_are_behind_the_gateway_already_are_told_by_install_and_its
     (home / ".claude.json").write_text(json.dumps({"mcpServers": servers}))
     assert command("import", "claude-code", "--yes").code == 0
     way = "both are behind the gateway already: `mcp-gateway install claude-code --only` takes them out of the host\n"
-    twice = "both are the gateway's own upstreams: their tools are offered twice\n"
+    twice = "both are upstreams of the gateway, too: their tools are offered twice\n"
     before = command("install", "--list")
     assert f"Claude Code: {way}" in before.out
     assert "twice" not in before.err

@@ -119,9 +119,28 @@ def test_a_host_that_has_the_project_open_gets_its_toolset(start, config, projec
     ],
 )
 def test_a_project_that_asks_for_anything_else_gets_nothing(start, config, project, content, words):
-    process = start("serve", "--config", config, cwd=project(content))
+    folder = project(content)
+    process = start("serve", "--config", config, cwd=folder)
     assert process.wait() == 2
-    assert any(words in line for line in process.rest(process.err))
+    said = [line for line in process.rest(process.err) if words in line]
+    assert said
+    assert all(str(folder / ".mcp-gateway.toml") in line and "--toolset" not in line for line in said)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ('toolset = "drw"\n', "there is no toolset 'drw': in this folder, the gateway does not start on stdio"),
+        ('[upstreams.evil]\ncommand = "sh"\n', "has the key 'upstreams'"),
+        ('toolset = "draw"\n', "hosts on stdio get the toolset 'draw' in this folder"),
+    ],
+)
+def test_doctor_examines_the_file_of_the_project(command, config, project, monkeypatch, content, words):
+    folder = project(content)
+    monkeypatch.chdir(folder)
+    found = next(line for line in command("doctor", "--config", config).out.splitlines() if words in line)
+    assert str(folder / ".mcp-gateway.toml") in found
+    assert found.split()[0] == ("ok" if '"draw"' in content else "problem")
 
 
 def test_upstreams_of_the_command_line_have_no_toolsets_so_the_projects_file_says_nothing(start, project):

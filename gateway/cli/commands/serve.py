@@ -121,10 +121,11 @@ def serve(
         changed = _with_console(
             _listening(_logging(_modelled(settings, model), log_format, log_level), port, bind), console
         )
-        return reached_of(changed, toolsets)
+        return reached_of(changed, toolsets, of_project)
 
     loaded = loaded_for(config, upstream, command)
     toolsets = () if http else toolsets_of(toolset, loaded.settings)
+    of_project = next((name for name in toolsets if name != toolset), None)
     start = replace(Start.of(loaded, chosen, overlay), calibrating=calibrate)
     settings = start.settings
     configure_logging(settings, debug=started.debug)

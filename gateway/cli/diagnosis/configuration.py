@@ -10,10 +10,12 @@ from gateway.cli.diagnosis.findings import CheckResult, list_names
 from gateway.config.builtin_profiles import builtin_profiles, load_profiles
 from gateway.config.find_config import FILE_NAME, config_candidates
 from gateway.config.load_settings import LoadedSettings, load_settings
+from gateway.config.project_file import project_file_here, read_project_file
 from gateway.config.schema import Settings
+from gateway.config.toolset_settings import which_toolset
 from gateway.core.profiles.match_profile import find_profile, known_name
 from gateway.core.profiles.profile import Profile
-from gateway.core.wording import counted
+from gateway.core.wording import counted, plain
 from gateway.errors import ConfigError, ConfigFileMissing, ConfigMalformed, GatewayError, ProfileError
 from gateway.hosts.config_files.hosts import HOSTS
 from gateway.hosts.config_files.machine import Machine
@@ -110,6 +112,24 @@ def _contents(loaded: LoadedSettings) -> Iterator[CheckResult]:
         yield CheckResult(ABOUT, "problem", text, f"upstreams.{first}.enabled = true")
     yield from _permissions(loaded)
     yield from _secret_arguments(loaded.settings)
+    yield from _project(loaded.settings)
+
+
+def _project(settings: Settings) -> Iterator[CheckResult]:
+    """Report the toolset of the project here: with one that does not exist, a host on stdio gets no gateway at all."""
+    file = project_file_here() if settings.toolsets else None
+    if file is None:
+        return
+    try:
+        name = read_project_file(file)
+    except ConfigError as error:
+        yield from _problems(ABOUT, error)
+        return
+    if name in settings.toolsets:
+        yield CheckResult(ABOUT, "ok", f"hosts on stdio get the toolset {name!r} in this folder ({file})")
+    elif name is not None:
+        text = f"{file}: there is no toolset {plain(name, 80)!r}: in this folder, the gateway does not start on stdio"
+        yield CheckResult(ABOUT, "problem", text, which_toolset(name, settings.toolsets))
 
 
 def _secret_arguments(settings: Settings) -> Iterator[CheckResult]:

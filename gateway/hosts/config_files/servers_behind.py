@@ -43,9 +43,9 @@ class ServersBehind:
         if not double:
             return None
         if len(double) == 1:
-            return f"{double[0]} is the gateway's own upstream: its tools are offered twice"
+            return f"{double[0]} is an upstream of the gateway, too: its tools are offered twice"
         which = _all(double) if len(double) == len(servers) else ", ".join(double)
-        return f"{which} are the gateway's own upstreams: their tools are offered twice"
+        return f"{which} are upstreams of the gateway, too: their tools are offered twice"
 
 
 def servers_behind(host: HostFormat, file: Path, at: Machine, configuration: Path | None) -> ServersBehind:

@@ -147,7 +147,7 @@ async def test_servers_that_are_behind_the_gateway_already_are_only_to_be_taken_
     assert (level, advice) == ("ok", remedy)
     put("codex")
     text = "beside the gateway Codex has 2 other servers: a, b"
-    double = "both are the gateway's own upstreams: their tools are offered twice"
+    double = "both are upstreams of the gateway, too: their tools are offered twice"
     assert (await look())[-1] == ("codex", "warning", f"{text}; {double}", remedy)
 
 
@@ -158,7 +158,7 @@ async def test_one_of_several_that_is_behind_the_gateway_is_named(look, put, con
     _, level, text, remedy = (await look())[-1]
     assert (level, text.partition("; ")[2]) == (
         "warning",
-        "a is the gateway's own upstream: its tools are offered twice",
+        "a is an upstream of the gateway, too: its tools are offered twice",
     )
     assert remedy.startswith("a: behind the gateway already; mcp-gateway import codex ")
 
