@@ -479,6 +479,7 @@ def _tool_api_routes(gateway: Gateway, settings: Settings, access: "Access") -> 
         __version__,
         settings.http.max_request_bytes,
         lambda: gateway.router.profile_names,
+        lambda: gateway.router.toolsets,
         settings.gateway.public_url,
         lambda: access.needs_token,
     ).routes()

@@ -140,8 +140,15 @@ def _sender(request: object) -> dict[str, Any]:
         "headers": request.headers,
         "grant": grant_of(request),
         "token": token_of(request),
-        "toolsets": tuple(request.scope.get(TOOLSETS_SCOPE) or ()),
+        "toolsets": _toolsets_of(request),
     }
+
+
+def _toolsets_of(request: Request) -> tuple[str, ...]:
+    """Return the names of the toolsets of a request: that of its token holds wherever the request was sent."""
+    found = request.scope.get(IDENTIFIED_SCOPE)
+    own = (found.toolset,) if isinstance(found, Identified) and found.toolset is not None else ()
+    return tuple(dict.fromkeys((*own, *(request.scope.get(TOOLSETS_SCOPE) or ()))))
 
 
 def checked_params(method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pydantic_core import from_json
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.content.links.base_url import BASE_SCOPE, PRINCIPAL_SCOPE
 from gateway.content.links.links import Links
@@ -34,6 +34,7 @@ from gateway.serving.mcp.profile_choice import ProfileMiddleware, ProfileNames
 from gateway.serving.mcp.request_caller import program_caller
 from gateway.serving.mcp.security import refused_response
 from gateway.serving.mcp.service import Service
+from gateway.serving.mcp.toolset_choice import ToolsetMiddleware, ToolsetsOf
 from gateway.serving.openapi.describe_tools import TOOLS_PATH, document_of
 from gateway.serving.openapi.write_result import ResultWriter
 from gateway.upstream.transports.messages import write_fields
@@ -68,6 +69,7 @@ class ToolApi:
     version: str
     max_request_bytes: int
     profile_names: ProfileNames
+    toolsets: ToolsetsOf
     public_url: str | None = None
     needs_token: Callable[[], bool] = bool
 
@@ -75,14 +77,15 @@ class ToolApi:
         """Return the routes. Each is also there with a profile in its path, `/openapi/<profile>/...`."""
         found: list[BaseRoute] = []
         for before in ("", _OF_PROFILE):
-            document = ProfileMiddleware(_Endpoint(self._document), self.profile_names)
-            call = ProfileMiddleware(_Endpoint(self._called), self.profile_names)
+            document, call = self._endpoint(self._document), self._endpoint(self._called)
             found += [
                 Route(f"{before}{DOCUMENT_PATH}", document, methods=["GET"]),
                 Route(f"{before}{TOOLS_PATH}/{{name:path}}", call, methods=["POST"]),
             ]
-        document = ProfileMiddleware(_Endpoint(self._document), self.profile_names)
-        return [*found, Route(f"{_OF_PROFILE}.json", document, methods=["GET"])]
+        return [*found, Route(f"{_OF_PROFILE}.json", self._endpoint(self._document), methods=["GET"])]
+
+    def _endpoint(self, answer: Callable[[Request], Awaitable[Response]]) -> ASGIApp:
+        return ProfileMiddleware(ToolsetMiddleware(_Endpoint(answer), self.toolsets), self.profile_names)
 
     async def _document(self, request: Request) -> Response:
         caller = program_caller(request)

@@ -16,6 +16,7 @@ from openapi_spec_validator import validate
 
 from gateway.config.openapi_settings import OperationSettings
 from gateway.config.schema import AccessSettings, Settings, TokenSettings, UpstreamSettings
+from gateway.config.toolset_settings import ToolsetSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import is_object
 from gateway.runtime import Gateway, run_gateway
@@ -60,6 +61,7 @@ async def served(settings: Settings) -> AsyncIterator[Served]:
                 "1.0",
                 100_000,
                 lambda: gateway.router.profile_names,
+                lambda: gateway.router.toolsets,
                 needs_token=lambda: access.needs_token,
             )
             app = http_app(gateway.router, http, Identity("mine", "1.0"), access=access, content=api.routes())
@@ -221,6 +223,27 @@ async def test_tokens_reach_what_they_may_and_nothing_else(api: Api) -> None:
     assert [path for path in document["paths"] if "pets" in path] == ["/tools/pets__getText"]
     assert document["security"] == [{"token": []}]
     assert foreign.status_code == 403
+
+
+async def test_a_toolset_of_the_token_or_the_header_narrows_every_path(api: Api) -> None:
+    texts, voices = (ToolsetSettings(tools=(f"pets__{tool}",)) for tool in ("getText", "getVoice"))
+    access = AccessSettings(tokens={"reader": TokenSettings(token=TOKEN, toolset="texts")})
+    mine = {"Authorization": f"Bearer {TOKEN}"}
+    async with served(of(api, access=access, toolsets={"texts": texts, "voices": voices})) as there:
+        for before in ("", "/openapi/text-only"):
+            document = (await there.client.get(f"{before}/openapi.json", headers=mine)).json()
+            assert [path for path in document["paths"] if "pets" in path] == ["/tools/pets__getText"]
+            assert (await there.call(f"{before}/tools/pets__getText", **mine)).status_code == 200
+            assert (await there.call(f"{before}/tools/pets__getVoice", **mine)).status_code == 404
+        # What the program chooses takes away, and gives nothing that its token withholds.
+        chosen = {**mine, "X-MCP-Toolset": "voices"}
+        assert [(await there.call(f"pets__{tool}", **chosen)).status_code for tool in ("getText", "getVoice")] == [
+            404,
+            404,
+        ]
+        unknown = await there.call("pets__getText", **mine, **{"X-MCP-Toolset": "nothing"})
+    assert unknown.status_code == 400
+    assert "there is no toolset 'nothing'" in unknown.json()["error"]
 
 
 async def test_a_profile_in_the_path_shapes_the_results(api: Api) -> None:
