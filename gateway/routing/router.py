@@ -254,10 +254,12 @@ class Router:
         profile, params = self.profile_of(caller), strip_hop_meta(params)
         caller = self._rules.narrowed(able(await self._in_project(caller, profile, host), profile))
         listed = profile if caller.model is None else self._listed(caller)
+        asked = params
         if method == "tools/call":
-            params = self._search.inner_call(params, listed)
+            params = self._search.inner_call(asked, listed)
         entry = self._entry(method, params, caller, profile)
-        context = RequestContext(caller, profile, listed, host, on_progress, audit=entry)
+        by_model = params is not asked
+        context = RequestContext(caller, profile, listed, host, on_progress, by_model=by_model, audit=entry)
         async with entry:
             with await self._counted(method, params, caller, profile) as counted:
                 match method:

@@ -201,6 +201,21 @@ async def test_rules_grants_and_toolsets_hold_for_what_is_found_and_called(serve
     assert github.asked == []
 
 
+async def test_a_model_calls_no_tool_that_is_for_pages_alone(router, fake_upstream):
+    pages = {"ui": {"visibility": ["app"]}}
+    shop = fake_upstream("shop", [tool("show", "Shows the shop."), {**tool("pay", "Pays."), "_meta": pages}])
+    gateway = router(shop, tool_search=ToolSearchSettings(mode="always"))
+    shows = {"extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}}}
+    host = replace(HOST, capabilities=shows)
+    assert "shop__pay" in await listed(gateway, host)
+    for name in ("shop__pay", "pay"):
+        with pytest.raises(UnknownTool):
+            await call(gateway, name, caller=host)
+    assert shop.asked == []
+    await gateway.respond("tools/call", {"name": "shop__pay", "arguments": {}}, host)  # the page itself
+    assert len(shop.asked) == 1
+
+
 async def test_a_search_while_the_catalogue_changes_sees_the_one_or_the_other(served, github):
     gateway = served()
     assert "github__create_issue" in await found(gateway, "issue")
