@@ -16,6 +16,8 @@ from anyio import to_thread
 from gateway.config.tool_search_settings import ToolSearchSettings
 from gateway.core.apps import for_the_model
 from gateway.core.model.grant import SEPARATOR
+from gateway.core.model.json_safe import to_json_safe
+from gateway.core.model.json_shape import DEEPEST, is_deep
 from gateway.core.model.json_values import as_object, is_object
 from gateway.core.profiles.profile import Profile
 from gateway.core.tokens import list_tokens
@@ -131,10 +133,7 @@ class ToolSearch:
         if not isinstance(name, str) or not name or name == CALL_TOOL:
             raise InvalidRequest(f"{CALL_TOOL} needs the name of a tool", remedy=f"{FIND_TOOL} gives the names")
         if isinstance(arguments, str):  # some models write JSON in JSON
-            try:
-                arguments = json.loads(arguments)
-            except (ValueError, RecursionError):
-                arguments = None if not arguments.strip() else arguments
+            arguments = _parsed(arguments)
         if arguments is not None and not is_object(arguments):
             raise InvalidRequest(f"the arguments for {plain(name, 200)} must be an object")
         return {**params, "name": name, "arguments": arguments or {}}
@@ -201,6 +200,19 @@ class _ByCatalogue(Generic[Value]):
             while len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
             return found[1]
+
+
+def _parsed(text: str) -> Any:
+    """Return the value of JSON text, as safe to pass on as the params that it came in; other text as it is."""
+    if not text.strip():
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    if is_deep(value):
+        raise InvalidRequest(f"arguments may not nest deeper than {DEEPEST} levels")
+    return to_json_safe(value)
 
 
 def _cost(catalogue: Catalogue) -> int:

@@ -169,6 +169,8 @@ async def test_progress_and_meta_go_with_it(served, github):
         ({"name": "gateway_call_tool", "arguments": {"name": "github__get_me"}}, InvalidRequest),
         ({"name": "github__get_me", "arguments": [1]}, InvalidRequest),
         ({"name": "github__get_me", "arguments": "[1"}, InvalidRequest),
+        ({"name": "github__get_me", "arguments": '{"a":' + "[" * 900 + "]" * 900 + "}"}, InvalidRequest),
+        ({"name": "github__get_me", "arguments": "[" * 100_000}, InvalidRequest),
         ({"name": "github__get_my", "arguments": {}}, UnknownTool),
     ],
 )
@@ -176,6 +178,11 @@ async def test_a_call_of_nothing_is_an_error(served, github, arguments, error):
     with pytest.raises(error):
         await served().respond("tools/call", {"name": "gateway_call_tool", "arguments": arguments}, HOST)
     assert github.asked == []
+
+
+async def test_arguments_written_as_text_are_as_safe_as_any(served, github):
+    await call(served(), "github__get_me", '{"half": "\\ud800", "none": NaN, "many": 1e999}')
+    assert github.asked[0][1]["arguments"] == {"half": "\ufffd", "none": None, "many": None}
 
 
 async def test_rules_grants_and_toolsets_hold_for_what_is_found_and_called(served, github):
