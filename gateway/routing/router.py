@@ -378,6 +378,10 @@ class Router:
         """Return the caller's catalogue, without waiting for upstreams, with notes of what was changed or left out."""
         return self._catalogues.catalogue(self._listed(caller), self._able(caller))
 
+    def all_tools(self, caller: Caller) -> list[dict[str, Any]]:
+        """Return the caller's tools, without waiting for upstreams: those too that are found by searching."""
+        return self._search.unsearched(self.catalogue(caller))
+
     def asking(self, caller: Caller) -> dict[str, str]:
         """Return the tools offered to a caller whose calls wait for its user, each with the rule that wants it."""
         able_caller = self._able(caller)

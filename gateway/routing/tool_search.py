@@ -117,8 +117,13 @@ class ToolSearch:
         if len(catalogue.tools) > _MANY:
             await to_thread.run_sync(self._costs.of, catalogue)
         if not self._searches(catalogue, profile):
-            return [tool for tool in catalogue.tools if tool["name"] not in _NAMES]
+            return self.unsearched(catalogue)
         return [tool for tool in catalogue.tools if self._stays(catalogue, tool)]
+
+    @staticmethod
+    def unsearched(catalogue: Catalogue) -> list[dict[str, Any]]:
+        """Return all tools but the two for searching."""
+        return [tool for tool in catalogue.tools if tool["name"] not in _NAMES]
 
     def inner_call(self, params: Mapping[str, Any], profile: Profile) -> Mapping[str, Any]:
         """Return the params of the call that a call of `gateway_call_tool` stands for; any others as they are.

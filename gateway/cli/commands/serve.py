@@ -480,6 +480,7 @@ def _tool_api_routes(gateway: Gateway, settings: Settings, access: "Access") -> 
         settings.http.max_request_bytes,
         lambda: gateway.router.profile_names,
         lambda: gateway.router.toolsets,
+        gateway.router.all_tools,
         settings.gateway.public_url,
         lambda: access.needs_token,
     ).routes()

@@ -1,7 +1,7 @@
 """`/openapi.json` and `POST /tools/<name>`: the tools for programs without MCP, under the same rules as for hosts."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from gateway.errors import (
     GatewayError,
     InvalidRequest,
     NotAllowed,
+    Overloaded,
     ScopeMissing,
     TooManyCalls,
     UnknownTool,
@@ -31,7 +32,7 @@ from gateway.errors import (
 )
 from gateway.serving.mcp.failures import sole_gateway_error
 from gateway.serving.mcp.profile_choice import ProfileMiddleware, ProfileNames
-from gateway.serving.mcp.request_caller import program_caller
+from gateway.serving.mcp.request_caller import PROFILE_SCOPE, program_caller
 from gateway.serving.mcp.security import refused_response
 from gateway.serving.mcp.service import Service
 from gateway.serving.mcp.toolset_choice import ToolsetMiddleware, ToolsetsOf
@@ -51,6 +52,7 @@ _STATUS: tuple[tuple[type[GatewayError], int], ...] = (
     (NotAllowed, 403),
     (TooManyCalls, 429),
     (AuditUnavailable, 503),
+    (Overloaded, 503),
     (UpstreamTimeout, 504),
     (UpstreamError, 502),
     (GatewayError, 500),
@@ -70,6 +72,8 @@ class ToolApi:
     max_request_bytes: int
     profile_names: ProfileNames
     toolsets: ToolsetsOf
+    all_tools: Callable[[Caller], Iterable[Mapping[str, Any]]]
+    """Returns the tools of a caller that was listed some, those among them that a model finds by searching."""
     public_url: str | None = None
     needs_token: Callable[[], bool] = bool
 
@@ -89,20 +93,23 @@ class ToolApi:
 
     async def _document(self, request: Request) -> Response:
         caller = program_caller(request)
-        listed = await self.service.respond("tools/list", {}, caller)
+        with await self.service.admission.admit(caller.principal):
+            listed = await self.service.respond("tools/list", {}, caller)
+        tools = as_list(listed.get("tools"))
+        if request.scope.get(PROFILE_SCOPE) is None:  # a program has no model that would search
+            tools = self.all_tools(caller)
         in_path = request.path_params.get("profile")
         base = (self.public_url or str(request.scope.get(BASE_SCOPE) or request.base_url)).rstrip("/")
         base = f"{base}/openapi/{caller.profile}" if in_path else base
-        document = document_of(
-            as_list(listed.get("tools")), self.name, self.version, base, needs_token=self.needs_token()
-        )
+        document = document_of(tools, self.name, self.version, base, needs_token=self.needs_token())
         return Response(write_fields(document), headers={"cache-control": "no-store"}, media_type="application/json")
 
     async def _called(self, request: Request) -> Response:
         caller = program_caller(request)
         arguments = await self._arguments(request)
         name = str(request.path_params["name"])
-        result = await self.service.respond("tools/call", {"name": name, "arguments": arguments}, caller)
+        with await self.service.admission.admit(caller.principal):
+            result = await self.service.respond("tools/call", {"name": name, "arguments": arguments}, caller)
         owner = str(request.scope.get(PRINCIPAL_SCOPE) or Caller().principal)
         return await ResultWriter(self.store, self.links).write(result, request, owner)
 
@@ -166,4 +173,7 @@ class _Endpoint:
             if error is None:
                 raise
             status = next(status for kind, status in _STATUS if isinstance(error, kind))
+            if isinstance(error, Overloaded):
+                status = 429 if error.by_caller else status
+                return refused_response(status, str(error), {"Retry-After": str(error.retry_after)})
             return refused_response(status, str(error))

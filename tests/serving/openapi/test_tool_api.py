@@ -15,7 +15,9 @@ import pytest
 from openapi_spec_validator import validate
 
 from gateway.config.openapi_settings import OperationSettings
+from gateway.config.overload_settings import OverloadSettings
 from gateway.config.schema import AccessSettings, Settings, TokenSettings, UpstreamSettings
+from gateway.config.tool_search_settings import ToolSearchSettings
 from gateway.config.toolset_settings import ToolsetSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import is_object
@@ -62,6 +64,7 @@ async def served(settings: Settings) -> AsyncIterator[Served]:
                 100_000,
                 lambda: gateway.router.profile_names,
                 lambda: gateway.router.toolsets,
+                gateway.router.all_tools,
                 needs_token=lambda: access.needs_token,
             )
             app = http_app(gateway.router, http, Identity("mine", "1.0"), access=access, content=api.routes())
@@ -244,6 +247,27 @@ async def test_a_toolset_of_the_token_or_the_header_narrows_every_path(api: Api)
         unknown = await there.call("pets__getText", **mine, **{"X-MCP-Toolset": "nothing"})
     assert unknown.status_code == 400
     assert "there is no toolset 'nothing'" in unknown.json()["error"]
+
+
+async def test_the_document_has_what_a_model_would_have_to_search(api: Api) -> None:
+    searched = ToolSearchSettings(mode="always")
+    async with served(of(api, tool_search=searched)) as there:
+        paths = (await there.client.get("/openapi.json")).json()["paths"].keys()
+        of_a_host = (await there.client.get("/openapi/text-only/openapi.json")).json()["paths"].keys()
+    assert "/tools/pets__getPet" in paths
+    assert "/tools/gateway_find_tools" not in paths
+    assert "/tools/pets__getPet" not in of_a_host
+    assert "/tools/gateway_find_tools" in of_a_host
+
+
+async def test_programs_take_places_as_hosts_do(api: Api) -> None:
+    crowded = OverloadSettings(calls_at_once=1, queue=1, queue_time=0.05)
+    async with served(of(api, overload=crowded)) as there:
+        with await there.gateway.router.admission.admit(Caller().principal):
+            refused = [await there.call("pets__getText"), await there.client.get("/openapi.json")]
+        assert (await there.call("pets__getText")).status_code == 200
+    assert [one.status_code for one in refused] == [503, 503]
+    assert all(int(one.headers["retry-after"]) >= 1 for one in refused)
 
 
 async def test_a_profile_in_the_path_shapes_the_results(api: Api) -> None:
