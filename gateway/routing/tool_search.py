@@ -7,6 +7,7 @@ called as if by its own name: `inner_call` is the only difference.
 import json
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from fnmatch import fnmatchcase
 from threading import Lock
 from typing import Any, Generic, TypeVar
@@ -192,19 +193,26 @@ class _ByCatalogue(Generic[Value]):
 
     def __init__(self, make: Callable[[Catalogue], Value]) -> None:
         self._make = make
-        self._kept: OrderedDict[int, tuple[Catalogue, Value]] = OrderedDict()
+        self._kept: OrderedDict[int, tuple[Catalogue, Future[Value]]] = OrderedDict()
         self._lock = Lock()
 
     def of(self, catalogue: Catalogue) -> Value:
+        """Return the value; wait for it if another thread is making it, but never for that of another catalogue."""
         # Keyed by identity: the catalogue is kept beside the value, so no other can get the same id.
         with self._lock:
-            found = self._kept.get(id(catalogue))
-            if found is None:
-                found = self._kept[id(catalogue)] = catalogue, self._make(catalogue)
+            is_new = id(catalogue) not in self._kept
+            value = self._kept.setdefault(id(catalogue), (catalogue, Future()))[1]
             self._kept.move_to_end(id(catalogue))
             while len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
-            return found[1]
+        if is_new:
+            try:
+                value.set_result(self._make(catalogue))
+            except BaseException as error:
+                value.set_exception(error)
+                with self._lock:
+                    self._kept.pop(id(catalogue), None)
+        return value.result()
 
 
 def _parsed(text: str) -> Any:
