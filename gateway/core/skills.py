@@ -7,13 +7,13 @@ Source: https://github.com/modelcontextprotocol/ext-skills/blob/main/specificati
 """
 
 import hashlib
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pybase64
 
 from gateway.core import apps
+from gateway.core.model.dot_segments import has_dot_segments
 from gateway.core.model.json_values import as_list, as_object, is_list, is_object, objects_in
 from gateway.core.model.wire import SKILLS_EXTENSION, WireObject
 
@@ -34,7 +34,6 @@ MOST_BYTES = 16 * 1024 * 1024
 """The limits that every host must support for one skill; beyond them, no host has to load it."""
 
 _LONGEST_URI = 2_048
-_STEP = re.compile(r"\.|%2e", re.IGNORECASE)
 
 
 def has_skills(capabilities: WireObject) -> bool:
@@ -72,7 +71,7 @@ def fault_of(entry: object) -> str | None:
     for key in ("name", "description"):
         if not isinstance(front.get(key), str) or not front[key]:
             return f"its frontmatter has no {key}"
-    if _climbs(uri) or root_of(uri).rpartition("/")[2] != front["name"]:
+    if has_dot_segments(uri) or root_of(uri).rpartition("/")[2] != front["name"]:
         return "its directory does not have the name in its frontmatter"
     files = entry.get("resources")
     return None if files == DYNAMIC else _fault_of_files(files, uri)
@@ -90,7 +89,7 @@ def _fault_of_files(files: object, uri: str) -> str | None:
             return "a file of it has no uri or no digest"
         if not isinstance(size, int) or isinstance(size, bool) or size < 0:
             return "a file of it has no size"
-        if len(there) > _LONGEST_URI or not there.startswith(f"{root_of(uri)}/") or _climbs(there):
+        if len(there) > _LONGEST_URI or not there.startswith(f"{root_of(uri)}/") or has_dot_segments(there):
             return "a file of it is outside its directory"
         if there in seen:
             return "a file of it is listed twice"
@@ -99,12 +98,6 @@ def _fault_of_files(files: object, uri: str) -> str | None:
     if uri not in seen:
         return f"its {MANIFEST} is not among its files"
     return f"its files have {total:,} bytes, and {MOST_BYTES:,} are allowed" if total > MOST_BYTES else None
-
-
-def _climbs(uri: str) -> bool:
-    """Whether a URI has a segment `.` or `..`, written plainly or not."""
-    segments = uri.partition("://")[2].split("/")
-    return any(segment and not _STEP.sub("", segment) and len(_STEP.findall(segment)) <= 2 for segment in segments)
 
 
 def outward_entry(upstream: str, entry: WireObject) -> dict[str, Any]:

@@ -255,10 +255,12 @@ class Router:
         profile, params = self.profile_of(caller), strip_hop_meta(params)
         caller = self._rules.narrowed(able(await self._in_project(caller, profile, host), profile))
         listed = profile if caller.model is None else self._listed(caller)
+        asked = params
         if method == "tools/call":
-            params = self._search.inner_call(params, listed)
+            params = self._search.inner_call(asked, listed)
         entry = self._entry(method, params, caller, profile)
-        context = RequestContext(caller, profile, listed, host, on_progress, audit=entry)
+        by_model = params is not asked
+        context = RequestContext(caller, profile, listed, host, on_progress, by_model=by_model, audit=entry)
         async with entry:
             with await self._counted(method, params, caller, profile) as counted:
                 match method:
@@ -376,6 +378,10 @@ class Router:
     def catalogue(self, caller: Caller) -> Catalogue:
         """Return the caller's catalogue, without waiting for upstreams, with notes of what was changed or left out."""
         return self._catalogues.catalogue(self._listed(caller), self._able(caller))
+
+    def all_tools(self, caller: Caller) -> list[dict[str, Any]]:
+        """Return the caller's tools, without waiting for upstreams: those too that are found by searching."""
+        return self._search.unsearched(self.catalogue(caller))
 
     def asking(self, caller: Caller) -> dict[str, str]:
         """Return the tools offered to a caller whose calls wait for its user, each with the rule that wants it."""

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import anyio
 
 from gateway.core import apps, skills
-from gateway.core.model.json_values import as_object, is_dict, is_list
+from gateway.core.model.caller import Caller
+from gateway.core.model.json_values import as_object, is_dict, is_list, objects_in
 from gateway.core.model.wire import UNKNOWN_RESOURCE, WireObject
 from gateway.core.tools.catalogue.hints import merge_hints, of_pages
 from gateway.core.wording import plain
@@ -27,7 +28,8 @@ from gateway.upstream.connection.allowance import Allowance
 
 logger = logging.getLogger(__name__)
 
-METHODS = frozenset({"skills/list", "skills/get", "resources/directory/read"})
+_READ_DIRECTORY = "resources/directory/read"
+METHODS = frozenset({"skills/list", "skills/get", _READ_DIRECTORY})
 
 _ASKED = (UpstreamState.READY, UpstreamState.SLEEPING)
 _REMEDY = "list the skills again"
@@ -183,9 +185,10 @@ class Skills:
         front = apps.split(uri)
         if front is not None and front[0] in upstreams and not _reads_directories(upstreams[front[0]]):
             return await self._described_children(*front, ask, context)
-        method = "resources/directory/read"
-        name, _, result = await self._located(method, uri, params, ask, context, _reads_directories)
-        return skills.outward_children(name, result)
+        name, _, result = await self._located(_READ_DIRECTORY, uri, params, ask, context, _reads_directories)
+        found = (child for child in objects_in(result.get("resources")) if isinstance(child.get("uri"), str))
+        children = [child for child in found if self._exists(_READ_DIRECTORY, name, child["uri"], context.caller)]
+        return skills.outward_children(name, {**result, "resources": children})
 
     async def _described_children(self, name: str, there: str, ask: Ask, context: RequestContext) -> dict[str, Any]:
         """Answer for an upstream that reads no directories itself, by the entries of the skills that it lists."""
@@ -239,7 +242,7 @@ class Skills:
         self, name: str, method: str, uri: str, params: Mapping[str, Any], ask: Ask, context: RequestContext
     ) -> dict[str, Any] | None:
         """Return the answer of an upstream about its own URI; None if it has no such one for the caller."""
-        if not self._resources.exists(name, uri, context.caller):
+        if not self._exists(method, name, uri, context.caller):
             return None
         try:
             return await ask(name, method, {**params, "uri": uri}, context)
@@ -247,6 +250,12 @@ class Skills:
             if error.code not in UNKNOWN_RESOURCE:
                 raise
             return None
+
+    def _exists(self, method: str, name: str, uri: str, caller: Caller) -> bool:
+        """Whether a URI may exist for the caller; the directory of a skill does if the skill does."""
+        if self._resources.exists(name, uri, caller):
+            return True
+        return method == _READ_DIRECTORY and self._resources.exists(name, f"{uri}/{skills.MANIFEST}", caller)
 
 
 def _has_skills(upstream: UpstreamPort) -> bool:

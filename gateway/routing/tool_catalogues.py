@@ -217,7 +217,7 @@ class ToolCatalogues:
         """
         starting, profile = self._availability.starting(context.caller), context.listed
         catalogue = await self.offered(context)
-        route = self._found(name, catalogue, context.caller, settled=not starting)
+        route = self._found(name, catalogue, context, settled=not starting)
         if route is not None:
             return route, catalogue
         _check_withheld(name, catalogue)
@@ -226,13 +226,14 @@ class ToolCatalogues:
         if awaited:
             await self._availability.wait(awaited, profile.wait.tools_list, context.caller)
             catalogue = await self.offered(context)
-        route = self._found(name, catalogue, context.caller, settled=True)
+        route = self._found(name, catalogue, context, settled=True)
         if route is not None:
             return route, catalogue
         _check_withheld(name, catalogue)
         raise self._unknown(name, self._owner(name, profile, context.caller), catalogue, context.caller)
 
-    def _found(self, name: str, catalogue: Catalogue, caller: Caller, *, settled: bool) -> Route | None:
+    def _found(self, name: str, catalogue: Catalogue, context: RequestContext, *, settled: bool) -> Route | None:
+        caller = context.caller
         if name == LOGIN_TOOL:  # also after the login, when it is no longer listed
             return Route(OWN, LOGIN_TOOL)
         route = None if name in catalogue.listed_for_pages else catalogue.routes.get(name)
@@ -242,6 +243,8 @@ class ToolCatalogues:
         if route is None or (route.only_app and route.tool == name):
             route = self._opened.chosen(catalogue.own_names.get(name, ()), caller, settled=settled) or route
         if route is not None:
+            if route.only_app and context.by_model:
+                return None  # hosts keep such tools from their models
             self._opened.check(route, caller)
             if route.upstream != OWN and not caller.grant.reaches_tool(route.upstream, route.tool):
                 return None  # no catalogue of this caller has it; this is the last door

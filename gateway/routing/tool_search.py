@@ -7,6 +7,7 @@ called as if by its own name: `inner_call` is the only difference.
 import json
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from fnmatch import fnmatchcase
 from threading import Lock
 from typing import Any, Generic, TypeVar
@@ -16,6 +17,8 @@ from anyio import to_thread
 from gateway.config.tool_search_settings import ToolSearchSettings
 from gateway.core.apps import for_the_model
 from gateway.core.model.grant import SEPARATOR
+from gateway.core.model.json_safe import to_json_safe
+from gateway.core.model.json_shape import DEEPEST, is_deep
 from gateway.core.model.json_values import as_object, is_object
 from gateway.core.profiles.profile import Profile
 from gateway.core.tokens import list_tokens
@@ -115,8 +118,13 @@ class ToolSearch:
         if len(catalogue.tools) > _MANY:
             await to_thread.run_sync(self._costs.of, catalogue)
         if not self._searches(catalogue, profile):
-            return [tool for tool in catalogue.tools if tool["name"] not in _NAMES]
+            return self.unsearched(catalogue)
         return [tool for tool in catalogue.tools if self._stays(catalogue, tool)]
+
+    @staticmethod
+    def unsearched(catalogue: Catalogue) -> list[dict[str, Any]]:
+        """Return all tools but the two for searching."""
+        return [tool for tool in catalogue.tools if tool["name"] not in _NAMES]
 
     def inner_call(self, params: Mapping[str, Any], profile: Profile) -> Mapping[str, Any]:
         """Return the params of the call that a call of `gateway_call_tool` stands for; any others as they are.
@@ -131,10 +139,7 @@ class ToolSearch:
         if not isinstance(name, str) or not name or name == CALL_TOOL:
             raise InvalidRequest(f"{CALL_TOOL} needs the name of a tool", remedy=f"{FIND_TOOL} gives the names")
         if isinstance(arguments, str):  # some models write JSON in JSON
-            try:
-                arguments = json.loads(arguments)
-            except (ValueError, RecursionError):
-                arguments = None if not arguments.strip() else arguments
+            arguments = _parsed(arguments)
         if arguments is not None and not is_object(arguments):
             raise InvalidRequest(f"the arguments for {plain(name, 200)} must be an object")
         return {**params, "name": name, "arguments": arguments or {}}
@@ -188,19 +193,39 @@ class _ByCatalogue(Generic[Value]):
 
     def __init__(self, make: Callable[[Catalogue], Value]) -> None:
         self._make = make
-        self._kept: OrderedDict[int, tuple[Catalogue, Value]] = OrderedDict()
+        self._kept: OrderedDict[int, tuple[Catalogue, Future[Value]]] = OrderedDict()
         self._lock = Lock()
 
     def of(self, catalogue: Catalogue) -> Value:
+        """Return the value; wait for it if another thread is making it, but never for that of another catalogue."""
         # Keyed by identity: the catalogue is kept beside the value, so no other can get the same id.
         with self._lock:
-            found = self._kept.get(id(catalogue))
-            if found is None:
-                found = self._kept[id(catalogue)] = catalogue, self._make(catalogue)
+            is_new = id(catalogue) not in self._kept
+            value = self._kept.setdefault(id(catalogue), (catalogue, Future()))[1]
             self._kept.move_to_end(id(catalogue))
             while len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
-            return found[1]
+        if is_new:
+            try:
+                value.set_result(self._make(catalogue))
+            except BaseException as error:
+                value.set_exception(error)
+                with self._lock:
+                    self._kept.pop(id(catalogue), None)
+        return value.result()
+
+
+def _parsed(text: str) -> Any:
+    """Return the value of JSON text, as safe to pass on as the params that it came in; other text as it is."""
+    if not text.strip():
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    if is_deep(value):
+        raise InvalidRequest(f"arguments may not nest deeper than {DEEPEST} levels")
+    return to_json_safe(value)
 
 
 def _cost(catalogue: Catalogue) -> int:

@@ -93,6 +93,26 @@ async def test_each_principal_has_results_of_its_own_over_any_session(router, do
     assert await numbers(served, ALICE, BOB, replace(ALICE, session="second"), BOB) == ["1", "2", "1", "2"]
 
 
+@pytest.mark.parametrize(
+    ("session", "answered"),
+    [
+        (None, ["1", "1", "1"]),
+        ("shared", ["1", "1", "1"]),
+        ("principal", ["1", "1", "1"]),
+        ("client", ["1", "1", "2"]),
+        ("host-session", ["1", "2", "3"]),
+        ("header:X-User", ["1", "1", "2"]),
+    ],
+)
+async def test_results_belong_to_the_owner_of_the_state_where_one_is_said(
+    router, fake_upstream, answers, session, answered
+):
+    settings = UpstreamSettings(command="fake", tools=ToolsSettings(cache=("get_*",), cache_ttl=60), session=session)
+    served = router(fake_upstream("docs", TOOLS, answer=answers, settings=settings))
+    other = replace(ALICE, session="third", client_name="cursor")
+    assert await numbers(served, ALICE, replace(ALICE, session="second"), other) == answered
+
+
 @pytest.mark.parametrize("tool", ["get_secretly", "find", "write"])
 async def test_other_tools_are_asked_each_time(router, docs, tool):
     assert await numbers(router(docs), ALICE, ALICE, tool=tool) == ["1", "2"]

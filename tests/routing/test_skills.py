@@ -283,6 +283,29 @@ async def test_a_toolset_has_the_skills_among_its_resources(router: Any, fake_up
         await ask(gateway, "skills/get", someone, uri="skill://a/two/SKILL.md")
 
 
+@pytest.mark.parametrize("reads", [True, False])
+async def test_a_toolset_has_the_directories_of_its_skills(router: Any, fake_upstream: Any, reads: bool):
+    toolset = ToolsetSettings(resources=("a__skill://refunds/*",))
+    settings = {"directoryRead": True} if reads else {}
+    a = having(fake_upstream, "a", entry(), entry("two"), settings=settings)
+    answer = a.answer
+
+    def with_others(method: str, params: Any) -> Any:
+        answered = answer(method, params)
+        if method == "resources/directory/read":
+            answered["resources"].append({"uri": "skill://two/SKILL.md", "name": "of another"})
+        return answered
+
+    a.answer = with_others
+    gateway = router(a, toolsets={"work": toolset}, upstreams={"a": UpstreamSettings(command="fake")})
+    someone = replace(HOST, toolsets=("work",))
+    children = (await ask(gateway, "resources/directory/read", someone, uri="skill://a/refunds"))["resources"]
+    assert children[0]["uri"] == "skill://a/refunds/SKILL.md"
+    assert "of another" not in [child["name"] for child in children]
+    with pytest.raises(UnknownSkill):
+        await ask(gateway, "resources/directory/read", someone, uri="skill://a/two")
+
+
 # -- the tool ---------------------------------------------
 
 

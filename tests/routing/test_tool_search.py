@@ -1,8 +1,10 @@
 """Tool search: a short list, the same tools behind it, and the same rules for them."""
 
+import threading
 from dataclasses import replace
 from typing import Any
 
+import anyio
 import pytest
 
 from benchmarks.tool_search import __main__ as tool_search
@@ -12,8 +14,11 @@ from gateway.config.tool_search_settings import ToolSearchSettings
 from gateway.config.toolset_settings import ToolsetSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.grant import Grant
+from gateway.core.profiles.profile import Profile
 from gateway.core.tokens import list_tokens
+from gateway.core.tools.catalogue import Catalogue
 from gateway.errors import InvalidRequest, NotAllowed, ScopeMissing, UnknownTool
+from gateway.routing.tool_search import ToolSearch
 from gateway.upstream import UpstreamState
 
 pytestmark = pytest.mark.anyio
@@ -169,6 +174,8 @@ async def test_progress_and_meta_go_with_it(served, github):
         ({"name": "gateway_call_tool", "arguments": {"name": "github__get_me"}}, InvalidRequest),
         ({"name": "github__get_me", "arguments": [1]}, InvalidRequest),
         ({"name": "github__get_me", "arguments": "[1"}, InvalidRequest),
+        ({"name": "github__get_me", "arguments": '{"a":' + "[" * 900 + "]" * 900 + "}"}, InvalidRequest),
+        ({"name": "github__get_me", "arguments": "[" * 100_000}, InvalidRequest),
         ({"name": "github__get_my", "arguments": {}}, UnknownTool),
     ],
 )
@@ -176,6 +183,11 @@ async def test_a_call_of_nothing_is_an_error(served, github, arguments, error):
     with pytest.raises(error):
         await served().respond("tools/call", {"name": "gateway_call_tool", "arguments": arguments}, HOST)
     assert github.asked == []
+
+
+async def test_arguments_written_as_text_are_as_safe_as_any(served, github):
+    await call(served(), "github__get_me", '{"half": "\\ud800", "none": NaN, "many": 1e999}')
+    assert github.asked[0][1]["arguments"] == {"half": "\ufffd", "none": None, "many": None}
 
 
 async def test_rules_grants_and_toolsets_hold_for_what_is_found_and_called(served, github):
@@ -199,6 +211,42 @@ async def test_rules_grants_and_toolsets_hold_for_what_is_found_and_called(serve
     with pytest.raises(ScopeMissing):
         await served().check_scopes(params, scoped)
     assert github.asked == []
+
+
+async def test_a_model_calls_no_tool_that_is_for_pages_alone(router, fake_upstream):
+    pages = {"ui": {"visibility": ["app"]}}
+    shop = fake_upstream("shop", [tool("show", "Shows the shop."), {**tool("pay", "Pays."), "_meta": pages}])
+    gateway = router(shop, tool_search=ToolSearchSettings(mode="always"))
+    shows = {"extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}}}
+    host = replace(HOST, capabilities=shows)
+    assert "shop__pay" in await listed(gateway, host)
+    for name in ("shop__pay", "pay"):
+        with pytest.raises(UnknownTool):
+            await call(gateway, name, caller=host)
+    assert shop.asked == []
+    await gateway.respond("tools/call", {"name": "shop__pay", "arguments": {}}, host)  # the page itself
+    assert len(shop.asked) == 1
+
+
+async def test_a_short_list_does_not_wait_until_a_long_one_is_counted(monkeypatch):
+    counting, go_on = threading.Event(), threading.Event()
+
+    def slowly(tools: Any) -> int:
+        if len(names := [each["name"] for each in tools]) > 1:
+            counting.set()
+            assert go_on.wait(30)
+        return len(names)
+
+    monkeypatch.setattr("gateway.routing.tool_search.list_tokens", slowly)
+    search, profile = ToolSearch(ToolSearchSettings(mode="auto")), Profile(name="any")
+    short, long = (Catalogue(tuple(tool(f"t{place}") for place in range(count))) for count in (1, 200))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(search.listed, long, profile)
+        assert await anyio.to_thread.run_sync(counting.wait, 30)
+        threading.Timer(5, go_on.set).start()
+        assert len(await search.listed(short, profile)) == 1
+        assert not go_on.is_set()
+        go_on.set()
 
 
 async def test_a_search_while_the_catalogue_changes_sees_the_one_or_the_other(served, github):

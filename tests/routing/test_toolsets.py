@@ -10,6 +10,7 @@ from gateway.config.toolset_settings import ToolsetSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.change import Change
 from gateway.core.model.grant import Grant
+from gateway.core.model.toolset_scope import ToolsetScope
 from gateway.errors import (
     ConfigError,
     InvalidRequest,
@@ -135,6 +136,15 @@ async def test_the_page_of_a_tool_in_it_can_be_read(served, docs):
     docs.answer = lambda *_: {"contents": [{"uri": PAGE, "text": "<p>"}]}
     found = await served().respond("resources/read", {"uri": "ui://docs/docs/page"}, WORK)
     assert found["contents"][0]["text"] == "<p>"
+
+
+@pytest.mark.parametrize("up", ["..", "%2e%2E", ".%2e", "%252e%252e"])
+@pytest.mark.parametrize("slash", ["/", "%2f", "\\", "%5C"])
+def test_no_uri_leads_out_of_a_pattern(up, slash):
+    scope = ToolsetScope("work", resources=("docs__file:///srv/docs/*",))
+    assert scope.has_resource("docs", "file:///srv/docs/a/b..c/.hidden/x")
+    assert not scope.has_resource("docs", f"file:///srv/docs/{up}{slash}{up}{slash}etc{slash}passwd")
+    assert not scope.has_resource("docs", f"file:///srv/docs/a{slash}{up}")
 
 
 async def test_nobody_subscribes_to_what_is_not_in_it(served, docs, mail):

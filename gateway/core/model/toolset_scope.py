@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
+from gateway.core.model.dot_segments import has_dot_segments
 from gateway.core.model.json_values import is_list
 
 SEPARATOR = "__"
@@ -51,7 +52,9 @@ class ToolsetScope(NamedTuple):
 
     def has_resource(self, upstream: str, uri: str) -> bool:
         """Whether a resource is in it, by its upstream's own URI; a template by the text of the template."""
-        return self.has_whole(upstream) or _named(self.resources, upstream, uri)
+        if self.has_whole(upstream):
+            return True
+        return not has_dot_segments(uri) and _named(self.resources, upstream, uri)
 
 
 def scope_as_written(name: str, table: Mapping[str, Any]) -> ToolsetScope:

@@ -140,8 +140,15 @@ def _sender(request: object) -> dict[str, Any]:
         "headers": request.headers,
         "grant": grant_of(request),
         "token": token_of(request),
-        "toolsets": tuple(request.scope.get(TOOLSETS_SCOPE) or ()),
+        "toolsets": _toolsets_of(request.scope),
     }
+
+
+def _toolsets_of(scope: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the toolsets of an HTTP request: that of its token holds wherever the request was sent."""
+    found = scope.get(IDENTIFIED_SCOPE)
+    own = (found.toolset,) if isinstance(found, Identified) and found.toolset is not None else ()
+    return tuple(dict.fromkeys((*own, *(scope.get(TOOLSETS_SCOPE) or ()))))
 
 
 def checked_params(method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -56,6 +56,7 @@ _ERRORS = {
     "404": "There is no such tool for this caller.",
     "429": "The caller has used up what its limits allow for now.",
     "502": "The server of the tool failed, or cannot be reached.",
+    "503": "The gateway has too much to do; Retry-After says when to try again.",
     "504": "The server of the tool took too long.",
 }
 

@@ -1,7 +1,7 @@
 """`/openapi.json` and `POST /tools/<name>`: the tools for programs without MCP, under the same rules as for hosts."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +35,7 @@ from gateway.serving.mcp.cluster_port import ClusterPort
 from gateway.serving.mcp.drain import RunningRequests
 from gateway.serving.mcp.failures import sole_gateway_error
 from gateway.serving.mcp.profile_choice import ProfileMiddleware, ProfileNames
-from gateway.serving.mcp.request_caller import program_caller
+from gateway.serving.mcp.request_caller import PROFILE_SCOPE, program_caller
 from gateway.serving.mcp.security import refused_response
 from gateway.serving.mcp.service import Service
 from gateway.serving.mcp.toolset_choice import ToolsetMiddleware, ToolsetsOf
@@ -79,6 +79,8 @@ class ToolApi:
     max_request_bytes: int
     profile_names: ProfileNames
     toolsets: ToolsetsOf
+    all_tools: Callable[[Caller], Iterable[Mapping[str, Any]]]
+    """Returns the tools of a caller that was listed some, those among them that a model finds by searching."""
     requests: RunningRequests
     """Those of the HTTP application (`http_app`), so that calls may end before the gateway does."""
     public_url: str | None = None
@@ -102,12 +104,13 @@ class ToolApi:
     async def _document(self, request: Request, _: Send) -> Response:
         caller = program_caller(request)
         listed = await self._respond("tools/list", {}, caller)
+        tools = as_list(listed.get("tools"))
+        if request.scope.get(PROFILE_SCOPE) is None:  # a program has no model that would search
+            tools = self.all_tools(caller)
         in_path = request.path_params.get("profile")
         base = (self.public_url or str(request.scope.get(BASE_SCOPE) or request.base_url)).rstrip("/")
         base = f"{base}/openapi/{caller.profile}" if in_path else base
-        document = document_of(
-            as_list(listed.get("tools")), self.name, self.version, base, needs_token=self.needs_token()
-        )
+        document = document_of(tools, self.name, self.version, base, needs_token=self.needs_token())
         return Response(write_fields(document), headers={"cache-control": "no-store"}, media_type="application/json")
 
     async def _called(self, request: Request, send: Send) -> Response | None:

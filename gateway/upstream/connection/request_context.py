@@ -30,5 +30,8 @@ class RequestContext:
     is_part: bool = False
     """Whether this request is part of answering another request of the host (to read a link of a result, or to describe
     content with a tool). A host of the modern era could not repeat it with answers, so it is not asked for any."""
+    by_model: bool = False
+    """Whether a model names the tool to call in an argument (`gateway_call_tool`), so that no host has looked whether
+    the tool is for the model."""
     audit: AuditEntry = NOT_AUDITED
     """The request's entry in the audit trail."""

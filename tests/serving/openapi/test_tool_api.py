@@ -17,6 +17,7 @@ from openapi_spec_validator import validate
 from gateway.config.openapi_settings import OperationSettings
 from gateway.config.overload_settings import OverloadSettings
 from gateway.config.schema import AccessSettings, Settings, TokenSettings, UpstreamSettings
+from gateway.config.tool_search_settings import ToolSearchSettings
 from gateway.config.toolset_settings import ToolsetSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import is_object
@@ -66,6 +67,7 @@ async def served(settings: Settings) -> AsyncIterator[Served]:
                 100_000,
                 lambda: gateway.router.profile_names,
                 lambda: gateway.router.toolsets,
+                gateway.router.all_tools,
                 running,
                 needs_token=lambda: access.needs_token,
             )
@@ -255,6 +257,17 @@ async def test_toolsets_hold_as_they_do_for_hosts(api: Api) -> None:
             assert names == {"pets__getText", "pets__getPhoto"}
             assert [path for path in fewer["paths"] if "pets" in path] == ["/tools/pets__getPhoto"]
             assert (await there.call(f"{before}/tools/pets__getText", **mine)).status_code == 200
+
+
+async def test_the_document_has_what_a_model_would_have_to_search(api: Api) -> None:
+    searched = ToolSearchSettings(mode="always")
+    async with served(of(api, tool_search=searched)) as there:
+        paths = (await there.client.get("/openapi.json")).json()["paths"].keys()
+        of_a_host = (await there.client.get("/openapi/text-only/openapi.json")).json()["paths"].keys()
+    assert "/tools/pets__getPet" in paths
+    assert "/tools/gateway_find_tools" not in paths
+    assert "/tools/pets__getPet" not in of_a_host
+    assert "/tools/gateway_find_tools" in of_a_host
 
 
 async def test_a_profile_in_the_path_shapes_the_results(api: Api) -> None:
