@@ -7,12 +7,16 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from gateway.config.schema import UpstreamSettings
+from gateway.core.model.json_size import size_of
 from gateway.core.model.json_values import as_object, as_text, objects_in
-from gateway.core.wording import counted, plain
+from gateway.core.wording import counted, plain, size_words
 from gateway.errors import DocumentUnusable, OutsideReference
 from gateway.upstream.openapi.document import Document, parse_document
 from gateway.upstream.openapi.operations import find_operations, origin, server_url
 from gateway.upstream.openapi.tools import ApiTool, Libraries, tool_for
+
+MOST_BYTES = 32 * 1024 * 1024
+"""Size of the tools after which no further ones are offered: thousands can share one large parameter."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +68,18 @@ def read_api(content: bytes, settings: UpstreamSettings, place: str) -> Api:
     libraries = Libraries.of(document)
     tools: dict[str, ApiTool] = {}
     left_out = list(found.left_out)
+    size = 0
     for operation in found.operations:
+        if size > MOST_BYTES:
+            left_out.append(f"{operation.words} and all after it: the tools before it take {size_words(MOST_BYTES)}")
+            break
         try:
-            tools[operation.name] = tool_for(libraries, operation, given, settings.operations.query.keys())
+            tool = tool_for(libraries, operation, given, settings.operations.query.keys())
         except OutsideReference as error:
             left_out.append(f"{operation.words}: {error}")
+            continue
+        tools[operation.name] = tool
+        size += size_of(tool.wire).total
     if not tools:
         raise _nothing(left_out)
     api = _read[key] = Api(document, base_url, tools, tuple(left_out))

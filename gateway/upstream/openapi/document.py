@@ -112,9 +112,10 @@ def _from_json(text: bytes) -> Any:
 def _from_yaml(text: bytes) -> Any:
     try:
         return yaml.load(text, _Loader)  # noqa: S506 - a safe loader with fewer types
-    except RecursionError:
+    except _TooDeep:
         raise _too_deep() from None
-    except (yaml.YAMLError, ValueError) as error:
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError) as error:
+        # The last ones come of tags whose values do not fit them, such as `!!bool abc`.
         raise _unreadable("YAML", error) from None
 
 
@@ -142,11 +143,35 @@ def _check_version(root: Mapping[str, Any]) -> None:
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
+class _TooDeep(Exception):
+    pass
+
+
 class _Loader(_Base):
     """A safe loader with the types of JSON alone: dates stay texts, and `no` is one too (YAML 1.2, core schema)."""
 
     yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
+    _depth = 0
 
+    def descend_resolver(self, _parent: Any, _index: Any) -> None:
+        """Count the levels: the library recurses in C, where too many end the process."""
+        self._depth += 1
+        if self._depth > DEEPEST + 2:  # a value is one too, and so is the document
+            raise _TooDeep
+
+    def ascend_resolver(self) -> None:
+        """Leave a level."""
+        self._depth -= 1
+
+    def flatten_mapping(self, node: Any) -> None:
+        """Merge nothing: merges of merges multiply before anybody can count them."""
+
+    def construct_yaml_int(self, node: Any) -> int:
+        """Read decimal digits alone; Python bounds their number."""
+        return int(self.construct_scalar(node))
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_yaml_int)
 
 for _tag, _pattern, _first in (
     ("bool", r"(?:true|True|TRUE|false|False|FALSE)$", "tTfF"),

@@ -11,7 +11,7 @@ from gateway.config.openapi_settings import OperationSettings
 from gateway.core.model.json_values import as_list, as_object, as_text, is_object, objects_in
 from gateway.core.model.media_types import normalise
 from gateway.core.wording import plain
-from gateway.errors import GatewayError, OtherServer, OutsideReference
+from gateway.errors import DocumentUnusable, GatewayError, OtherServer, OutsideReference
 from gateway.upstream.openapi.document import Document
 
 Place = Literal["path", "query", "header", "cookie"]
@@ -23,7 +23,10 @@ _METHODS = ("get", "head", "options", "post", "put", "patch", "delete")
 _PLACES = ("path", "query", "header", "cookie")
 _VARIABLE = re.compile(r"\{([^{}/]{1,200})\}")
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_.-]+")
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
 _LONGEST_NAME = 100
+_LONGEST_URL = 10_000
+_LONGEST_DEFAULT = 1_000
 
 _OURS = frozenset(
     {"accept", "accept-encoding", "authorization", "connection", "content-length", "content-type", "cookie", "dpop"}
@@ -97,7 +100,7 @@ class FoundOperations:
 def find_operations(document: Document, settings: OperationSettings, base_url: str) -> FoundOperations:
     """Read the operations that the settings select; one that cannot be used does not affect the others."""
     found = FoundOperations()
-    names: set[str] = set()
+    names: dict[str, int] = {}
     for path, item, method, operation in _operations(document, found):
         words = f"{method} {plain(path, 200)}"
         name = _name(as_text(operation.get("operationId")), method, path, names)
@@ -148,15 +151,25 @@ def _operations(
                 yield path, item, method.upper(), operation
 
 
-def _name(given: str | None, method: str, path: str, names: set[str]) -> str:
-    """Return the name of an operation's tool: its id, or else its method and path; each is given once."""
+def _name(given: str | None, method: str, path: str, names: dict[str, int]) -> str:
+    """Return the name of an operation's tool: its id, or else its method and path; each is given once. `names` has
+    those that were given, with the number from which a free one is looked for.
+    """
     wanted = given or f"{method.lower()}_{path.strip('/')}"
     legal = _ILLEGAL.sub("_", wanted).strip("_")[:_LONGEST_NAME] or method.lower()
-    name, number = legal, 1
-    while name in names:
-        number += 1
-        name = f"{legal}_{number}"
-    names.add(name)
+    return free_name(legal, names)
+
+
+def free_name(wanted: str, taken: dict[str, int]) -> str:
+    """Return a name that is not taken, by adding a number if it must be, and take it.
+
+    `taken` has for each name the last number that was added to it: a document can want one name a million times.
+    """
+    name = wanted
+    while name in taken:
+        taken[wanted] += 1
+        name = f"{wanted}_{taken[wanted]}"
+    taken[name] = 1
     return name
 
 
@@ -199,7 +212,9 @@ def _parameters(document: Document, path: str, lists: Sequence[object]) -> tuple
 
 def _parameter(document: Document, declared: Mapping[str, Any]) -> ApiParameter | None:
     name, place = as_text(declared.get("name")), declared.get("in")
-    if not name or place not in _PLACES or (place == "header" and name.lower() in _OURS):
+    if not name or place not in _PLACES:
+        return None
+    if place == "header" and (name.lower() in _OURS or not _HEADER.fullmatch(name)):
         return None
     content = as_object(declared.get("content"))
     schema = declared.get("schema")
@@ -221,7 +236,9 @@ def _parameter(document: Document, declared: Mapping[str, Any]) -> ApiParameter 
 
 def _body(document: Document, declared: object) -> ApiBody | None:
     body = document.followed(declared)
-    content = {kind: media for kind, media in as_object(body.get("content")).items() if is_object(media)}
+    content = {
+        kind: media for kind, media in as_object(body.get("content")).items() if is_object(media) and kind.isascii()
+    }
     if not content:
         return None
     chosen = min(content, key=_rank)
@@ -259,11 +276,31 @@ def _other_base(base_url: str, servers: object) -> str | None:
 
 
 def server_url(server: Mapping[str, Any], base_url: str) -> str:
-    """Return the URL of a Server Object, relative to another URL, with its variables replaced by their defaults."""
-    url = as_text(server.get("url")) or "/"
-    for name, variable in as_object(server.get("variables")).items():
-        url = url.replace(f"{{{name}}}", str(as_object(variable).get("default", "")))
-    return urljoin(base_url, url)
+    """Return the URL of a Server Object, relative to another URL, with its variables replaced by their defaults.
+
+    Raises:
+        DocumentUnusable: it is not a URL.
+    """
+    variables = as_object(server.get("variables"))
+
+    def default(found: re.Match[str]) -> str:
+        name = found[1]
+        return str(as_object(variables[name]).get("default", ""))[:_LONGEST_DEFAULT] if name in variables else found[0]
+
+    # In one pass: what stands in a default is not replaced, so that nothing multiplies.
+    url = _VARIABLE.sub(default, (as_text(server.get("url")) or "/")[:_LONGEST_URL])
+    found = joined(base_url, url)
+    if found is None:
+        raise DocumentUnusable(f"the document names a server that is not a URL: {plain(url, 100)!r}")
+    return found
+
+
+def joined(base: str, url: str) -> str | None:
+    """Return a URL that may be relative to another one as a whole one; None if it is not a URL."""
+    try:
+        return urljoin(base, url)
+    except ValueError:
+        return None
 
 
 def origin(url: str) -> tuple[str, str, int | None]:

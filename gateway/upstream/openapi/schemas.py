@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 from gateway.core.model.json_size import size_of
 from gateway.core.model.json_values import as_object, is_list, is_object
 from gateway.upstream.openapi.document import Document
+from gateway.upstream.openapi.operations import free_name
 
 Direction = Literal["in", "out"]
 """Whether a schema is for what an operation is given, or for what it answers."""
@@ -50,7 +51,7 @@ class SchemaLibrary:
         self._direction: Direction = direction
         self._definitions: dict[str, Definition] = {}
         self._names: dict[str, str] = {}
-        self._taken: set[str] = set()
+        self._taken: dict[str, int] = {}
 
     def write(self, schema: object, references: dict[str, None]) -> Any:
         """Return the JSON Schema for a schema of the document, and add what it refers to to `references`.
@@ -76,13 +77,7 @@ class SchemaLibrary:
         """Return the name for what a reference leads to."""
         if (known := self._names.get(reference)) is not None:
             return known
-        wanted = name = last_part(reference)
-        number = 1
-        while name in self._taken:
-            number += 1
-            name = f"{wanted}_{number}"
-        self._taken.add(name)
-        self._names[reference] = name
+        name = self._names[reference] = free_name(last_part(reference), self._taken)
         return name
 
 

@@ -19,8 +19,8 @@ OUTPUT_BYTES = 8 * 1024
 _IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})
 _BODY = "body"
 _MOST_PROPERTIES = 500
-_DEEPEST = 5
-"""Levels of `allOf` that are searched for an object: with more than one part, their number grows with each."""
+_MOST_PARTS = 1_000
+"""Maximum parts of `allOf`, at all levels, that are searched for an object."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,7 @@ def tool_for(
     required: list[str] = []
     parameters: dict[str, ApiParameter] = {}
     for parameter in operation.parameters[:_MOST_PROPERTIES]:
-        if (parameter.place == "header" and parameter.name.lower() in given) or (
-            parameter.place == "query" and parameter.name in given_query
-        ):
+        if _is_given(parameter, given, given_query):
             continue
         name = parameter.name if parameter.name not in parameters else f"{parameter.name}_{parameter.place}"
         parameters[name] = parameter
@@ -89,6 +87,18 @@ def tool_for(
     if (output := _output_schema(libraries.answered, operation)) is not None:
         wire["outputSchema"] = output
     return ApiTool(operation, wire, parameters, body_name, binary)
+
+
+def _is_given(parameter: ApiParameter, given: Collection[str], given_query: Collection[str]) -> bool:
+    match parameter.place:
+        case "header":
+            return parameter.name.lower() in given
+        case "cookie":
+            return "cookie" in given  # one header has them all
+        case "query":
+            return parameter.name in given_query
+        case _:
+            return False
 
 
 def is_json_type(media_type: str) -> bool:
@@ -215,9 +225,13 @@ def _output_schema(library: SchemaLibrary, operation: Operation) -> dict[str, An
     return output if is_complete else None
 
 
-def _is_object_schema(document: Document, schema: Mapping[str, Any], depth: int = 0) -> bool:
-    if schema.get("type") == "object" or "properties" in schema:
-        return True
-    if depth > _DEEPEST:
-        return False
-    return any(_is_object_schema(document, document.followed(part), depth + 1) for part in as_list(schema.get("allOf")))
+def _is_object_schema(document: Document, schema: Mapping[str, Any]) -> bool:
+    waiting, seen = [schema], set[int]()
+    while waiting and len(seen) < _MOST_PARTS:
+        part = waiting.pop()
+        if part.get("type") == "object" or "properties" in part:
+            return True
+        if id(part) not in seen:  # each is looked at once: with references, their number grows with each level
+            seen.add(id(part))
+            waiting += [document.followed(inner) for inner in as_list(part.get("allOf"))[:_MOST_PARTS]]
+    return False

@@ -1,16 +1,19 @@
 """Documents in which anything may stand anywhere: each is refused clearly, or makes tools with valid schemas."""
 
 import json
+import time
 from typing import Any
 
 import jsonschema_rs
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.config.openapi_settings import OperationSettings
 from gateway.config.schema import UpstreamSettings
 from gateway.errors import DocumentUnusable, InvalidRequest
-from gateway.upstream.openapi.api import read_api
+from gateway.upstream.openapi.api import MOST_BYTES, read_api
+from gateway.upstream.openapi.document import parse_document
 from gateway.upstream.openapi.requests import build_request
 from gateway.upstream.openapi.results import ApiAnswer, result_of
 from tests.servers.http_api import document
@@ -18,6 +21,7 @@ from tests.servers.http_api import document
 UPSTREAM = UpstreamSettings(
     openapi="a.json", base_url="https://a.example/v1", operations=OperationSettings(also=("*", "* *"))
 )
+AT = "https://a.example/openapi.json"
 REFERENCES = st.sampled_from(
     [
         "#",
@@ -108,3 +112,87 @@ def test_any_answer_is_a_result_with_content(status: int, headers: dict[str, str
     assert result["content"]
     assert all(block.get("text") != "" for block in result["content"])
     assert result.get("isError", False) is (status >= 400)
+
+
+HEAD = b"openapi: 3.1.0\npaths: {}\n"
+MERGED = [b"%c: &%c {!!merge x: [%s]}\n" % (c, c, b",".join([b"*%c" % (c - 1)] * 10)) for c in range(98, 108)]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        HEAD + b"x: " + b"[" * 200_000,
+        HEAD + b"x: " + b"{a: " * 100_000 + b"}" * 100_000,
+        HEAD + b"x:\n" + b"- " * 100_000 + b"a\n",
+        HEAD + b"a: &a {k: v, l: w}\n" + b"".join(MERGED),
+        HEAD + b"? !!int 0x" + b"f" * 10_000 + b"\n: 1\n",
+        HEAD + b"x: !!bool abc\n",
+        HEAD + b'x: !!float ""\n',
+        HEAD + b"x: !!timestamp abc\n",
+    ],
+    ids=["flow", "mappings", "blocks", "merges", "integer", "boolean", "number", "date"],
+)
+def test_yaml_that_would_end_or_fill_the_process_is_refused(content: bytes) -> None:
+    with pytest.raises(DocumentUnusable):
+        parse_document(content)
+
+
+def large(paths: dict[str, Any], **more: Any) -> bytes:
+    return json.dumps({"openapi": "3.1.0", "paths": {"/ok": {"get": {"operationId": "ok"}}, **paths}, **more}).encode()
+
+
+SAME = {f"/a{number}": {"post": {"operationId": "x"}} for number in range(20_000)}
+ITSELF = {"A": {"allOf": [{"$ref": "#/components/schemas/A"}] * 20}}
+OF_A = {"200": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/A"}}}}}
+DOUBLED = {f"v{number}": {"default": f"{{v{number + 1}}}" * 2} for number in range(40)}
+ALIKE = {"anyOf": [{"$ref": f"#/components/x{number}/a"} for number in range(20_000)]}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        large(SAME),
+        large({"/a": {"get": {"responses": OF_A}}}, components={"schemas": ITSELF}),
+        large({}, servers=[{"url": "/{v0}", "variables": DOUBLED}]),
+        large(
+            {"/a": {"get": {"parameters": [{"name": "p", "in": "query", "schema": ALIKE}]}}},
+            components={f"x{number}": {"a": {"type": "string"}} for number in range(20_000)},
+        ),
+    ],
+    ids=["names", "parts", "variables", "definitions"],
+)
+def test_a_document_takes_no_more_than_its_size_warrants(content: bytes) -> None:
+    started = time.process_time()
+    assert "ok" in read_api(content, UPSTREAM.model_copy(update={"base_url": None, "openapi": AT}), AT).tools
+    assert time.process_time() - started < 20  # each took minutes, or all memory
+
+
+def test_tools_that_share_what_is_large_are_bounded_together() -> None:
+    shared = {"name": "p", "in": "query", "schema": {"enum": ["x" * (MOST_BYTES // 2)]}}
+    content = large(
+        {f"/a{number}": {"get": {"parameters": [{"$ref": "#/components/parameters/P"}]}} for number in range(20)},
+        components={"parameters": {"P": shared}},
+    )
+    api = read_api(content, UPSTREAM.model_copy(update={"operations": OperationSettings()}), "")
+    assert len(api.tools) == 3
+    assert "and all after it" in api.left_out[0]
+
+
+def test_a_server_that_is_not_a_url_does_not_affect_others() -> None:
+    api = read_api(large({"/a": {"get": {"servers": [{"url": "http://[x"}]}}}), UPSTREAM, "")
+    assert list(api.tools) == ["ok"]
+    with pytest.raises(DocumentUnusable, match="not a URL"):
+        read_api(large({}, servers=[{"url": "http://[x"}]), UPSTREAM.model_copy(update={"base_url": None}), AT)
+
+
+def test_arguments_do_not_replace_what_the_configuration_sets() -> None:
+    places = (("filter", "query"), ("session", "cookie"), ("X-Odd\r\nEvil", "header"), ("X-Ü", "header"))
+    parameters = [{"name": name, "in": place, "schema": {}} for name, place in places]
+    upstream = UPSTREAM.model_copy(update={"headers": {"Cookie": "session=ours"}})
+    api = read_api(large({"/a": {"get": {"operationId": "a", "parameters": parameters}}}), upstream, "")
+    tool = api.tools["a"]
+    assert list(tool.parameters) == ["filter"]
+    request = build_request(
+        api.document, tool, {"filter": {"api_key": "theirs", "b": "1"}}, api.base_url, {"api_key": "ours"}
+    )
+    assert request.url == "https://a.example/v1/a?b=1&api_key=ours"
