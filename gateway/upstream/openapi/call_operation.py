@@ -4,14 +4,15 @@ import logging
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
-from urllib.parse import urljoin
+from urllib.parse import quote
 
 import httpx2
 
+from gateway.config.secrets import HIDDEN
 from gateway.core.wording import failure_text, size_words
 from gateway.errors import InvalidRequest
 from gateway.upstream.openapi.api import Api
-from gateway.upstream.openapi.operations import origin
+from gateway.upstream.openapi.operations import joined, origin
 from gateway.upstream.openapi.requests import ApiRequest, build_request
 from gateway.upstream.openapi.results import ApiAnswer, redirected, refused, result_of
 from gateway.upstream.openapi.sources import body_of
@@ -47,7 +48,7 @@ async def call_operation(
         most = size_words(settings.max_message_bytes)
         return refused(f"{tool.operation.words} failed: the answer is larger than {most} (max_message_bytes)")
     if answer.status in _REDIRECTS and (location := answer.headers.get("location")):
-        return redirected(answer, urljoin(answer.url, location))
+        return redirected(answer, joined(answer.url, location))
     return result_of(answer, subject.name, tool.operation.name, api.credentials_hint)
 
 
@@ -58,7 +59,7 @@ async def _answered(request: ApiRequest, client: httpx2.AsyncClient, subject: Su
         sent = client.build_request(
             request.method,
             request.url,
-            headers=dict(request.headers),
+            headers={name.encode("ascii"): value.encode("latin-1") for name, value in request.headers.items()},
             content=request.content,
             files=list(request.parts) if request.parts is not None else None,
             timeout=httpx2.Timeout(seconds, connect=min(seconds, subject.settings.timeout.start)),
@@ -68,7 +69,7 @@ async def _answered(request: ApiRequest, client: httpx2.AsyncClient, subject: Su
             followed = _next(request, response)
             if followed is None:
                 body = await body_of(response, subject.settings.max_message_bytes)
-                headers = {name.lower(): value for name, value in response.headers.items()}
+                headers = {name.lower(): _hidden(value, subject) for name, value in response.headers.items()}
                 if body is None:
                     return None
                 return ApiAnswer(response.status_code, headers, body, request.url, request.method)
@@ -78,13 +79,21 @@ async def _answered(request: ApiRequest, client: httpx2.AsyncClient, subject: Su
     raise httpx2.TooManyRedirects("one redirect after another")
 
 
+def _hidden(value: str, subject: Subject) -> str:
+    """Return a header without what `operations.query` adds to each request: APIs repeat it in addresses."""
+    for secret in subject.settings.operations.query.values():
+        if secret and quote(secret, safe="") != secret:
+            value = value.replace(quote(secret, safe=""), HIDDEN)
+    return subject.secrets.hide(value)
+
+
 def _next(request: ApiRequest, response: httpx2.Response) -> ApiRequest | None:
     """Return the request that a redirect leads to; None if it is not one, or leads to another server."""
     location = response.headers.get("location")
     if response.status_code not in _REDIRECTS or not location:
         return None
-    there = urljoin(request.url, location)
-    if origin(there) != origin(request.url):
+    there = joined(request.url, location)
+    if there is None or origin(there) != origin(request.url):
         return None
     if response.status_code in (307, 308) or request.method in ("GET", "HEAD"):
         return ApiRequest(request.method, there, request.headers, request.content, request.parts)

@@ -64,6 +64,9 @@ def build_request(
                 headers[parameter.name.lower()] = _header_value(name, parameter, value)
             case "cookie":
                 cookies += _query_pairs(parameter, value)
+    # The members of an object are parameters of their own, and could be those that the configuration sets.
+    fixed = {quote(name, safe="") for name in query}
+    pairs = [pair for pair in pairs if pair.partition("=")[0] not in fixed]
     pairs += [f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in query.items()]
     if cookies:
         headers["cookie"] = "; ".join(cookies)
@@ -171,8 +174,8 @@ def _header_value(name: str, parameter: ApiParameter, value: Any) -> str:
     else:
         text = _text(value)
     if not _HEADER_VALUE.fullmatch(text):
-        raise InvalidRequest(f"{name} is sent in a header, so it must not contain line breaks or other control signs")
-    return text
+        raise InvalidRequest(f"{name} is sent in a header, so it must not contain line breaks or signs beyond Latin-1")
+    return text.strip(" \t")
 
 
 # Bodies.

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import pybase64
 from pydantic_core import from_json
 
+from gateway.config.secrets import HIDDEN
 from gateway.core.model import media_types
 from gateway.core.model.json_safe import read_leniently
 from gateway.core.model.json_values import is_object
@@ -71,8 +72,10 @@ def refused(words: str) -> dict[str, Any]:
     return {"content": [_text(words)], "isError": True}
 
 
-def redirected(answer: ApiAnswer, location: str) -> dict[str, Any]:
-    """Return the result for a redirect to another server, which is not followed: a link to it."""
+def redirected(answer: ApiAnswer, location: str | None) -> dict[str, Any]:
+    """Return the result for a redirect to another server, which is not followed: a link to it. None: to no URL."""
+    if location is None:
+        return refused(f"[{answer.status_words}: it redirects to what is not a URL]")
     words = f"[{answer.status_words}: it is at another address, which was not requested]"
     link = {"type": "resource_link", "uri": location, "name": location_name(location)}
     return {"content": [_text(words), link]}
@@ -179,7 +182,11 @@ def _next_page(answer: ApiAnswer) -> str | None:
             continue
         here, there = dict(_query(answer.url)), dict(_query(target))
         # Parameters that are the same may be keys that the model is not to see.
-        changed = [f"{plain(key, 60)}={plain(value, 200)}" for key, value in there.items() if here.get(key) != value]
+        changed = [
+            f"{plain(key, 60)}={plain(value, 200)}"
+            for key, value in there.items()
+            if value not in (here.get(key), HIDDEN)
+        ]
         path = urlsplit(target).path
         if changed and path in ("", urlsplit(answer.url).path):
             return f"there is more: the next page has {', '.join(changed)}"

@@ -3,7 +3,6 @@
 from functools import partial
 from pathlib import Path
 from typing import Protocol
-from urllib.parse import urljoin
 
 import anyio
 import httpx2
@@ -12,7 +11,7 @@ from gateway.config.schema import UpstreamSettings, is_url
 from gateway.core.wording import plain, size_words
 from gateway.errors import DocumentUnusable
 from gateway.upstream.authorization.ports import TokenSource
-from gateway.upstream.openapi.operations import origin
+from gateway.upstream.openapi.operations import joined, origin
 from gateway.upstream.transports.clients import challenges, client_options
 from gateway.upstream.transports.failures import HttpStatus
 from gateway.upstream.transports.send_authorized import send_request
@@ -146,7 +145,9 @@ class UrlSource:
             if response.status_code not in (301, 302, 303, 307, 308) or not location:
                 return response
             await response.aclose()
-            there = urljoin(url, location)
+            there = joined(url, location)
+            if there is None:
+                raise DocumentUnusable("the document is redirected to what is not a URL")
             if origin(there) != origin(url):
                 raise DocumentUnusable(
                     f"the document is redirected to another server, {plain(origin(there)[1], 100)}, which is not asked",

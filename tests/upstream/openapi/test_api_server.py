@@ -194,6 +194,19 @@ async def test_redirects_are_followed_within_the_server_only(api: Api, settings:
     assert circles["isError"]
 
 
+async def test_redirects_do_not_show_keys_to_models(api: Api, settings: Settings, connect: Connect) -> None:
+    operations = OperationSettings(methods=("GET",), query={"api_key": "secret of the api"})
+    async with connect(settings(operations=operations)) as upstream:
+        for written in ("secret%20of%20the%20api", "secret of the api"):
+            api.elsewhere = f"https://cdn.example/file.png?api_key={written}"
+            away = await called(upstream, "getElsewhere")
+            assert away["content"][1]["name"] == "file.png"
+            assert "secret" not in json.dumps(away)
+        api.elsewhere = "http://[x"
+        assert (await called(upstream, "getElsewhere"))["isError"]
+        assert upstream.state is UpstreamState.READY
+
+
 async def test_large_answers_and_bombs_are_refused(api: Api, settings: Settings, connect: Connect) -> None:
     async with connect(settings(max_message_bytes=1_000_000)) as upstream:
         large, zipped = await called(upstream, "getLarge"), await called(upstream, "getZipped")
@@ -363,7 +376,7 @@ async def test_a_changed_file_changes_the_tools(
         (b"\xff\xfe\x00", "cannot be read as YAML"),
         (b'{"openapi": "3.0.0", "paths": ' + b'{"a":' * 180 + b"1" + b"}" * 181, "nests more than 150 levels deep"),
         (b'{"openapi": "3.0.0", "paths": ' + b'{"a":' * 50_000 + b"1" + b"}" * 50_001, "nests more than 150"),
-        (b"a: " + b"[" * 5_000, "cannot be read as YAML"),
+        (b"a: " + b"[" * 5_000, "nests more than 150 levels deep"),
         (b"x: &x [*x]", "contains itself"),
         (b"x: !!python/object/apply:os.system ['exit 1']", "cannot be read as YAML"),
         (b'{"openapi": "3.0.0"}' + b" " * 17_000_000, "is larger than 17 MB (leave out what is not needed"),
