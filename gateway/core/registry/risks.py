@@ -12,6 +12,11 @@ _OPENING: Mapping[str, Mapping[str, str]] = {
         "--device": "the container gets a device of this machine",
         "--pid": "the container sees the machine's processes",
         "--security-opt": "protections of the container are changed",
+        "--userns": "protections of the container are changed",
+        "--ipc": "the container sees what the machine's processes share",
+        "--volumes-from": "the container gets the files of another one",
+        "--env-file": "the container gets the variables in a file of this machine",
+        "--entrypoint": "another program than the image's own is run in the container",
     },
     "npx": {
         "-c": "a shell runs what follows it",
@@ -19,10 +24,21 @@ _OPENING: Mapping[str, Mapping[str, str]] = {
         "-p": "another package is installed with it",
         "--package": "another package is installed with it",
         "--registry": "packages are taken from another registry",
+        "--userconfig": "another configuration of npm is used",
+        "--prefix": "packages are taken from a folder",
+        "--node-options": "other code is loaded before the package",
     },
     "uvx": {
         "--from": "the package that is installed is the one that follows it",
         "--with": "another package is installed with it",
+        "-w": "another package is installed with it",
+        "--with-editable": "another package is installed with it",
+        "--with-requirements": "other packages are installed with it",
+        "--find-links": "packages are taken from another place",
+        "--overrides": "other versions of packages are installed",
+        "--python": "it chooses the program that runs it",
+        "--config-file": "another configuration of uv is used",
+        "--env-file": "the server gets the variables in a file of this machine",
         "--default-index": "packages are taken from another index",
         "--index": "packages are taken from another index",
         "--index-url": "packages are taken from another index",
@@ -38,6 +54,7 @@ _STEERING = re.compile(
     re.IGNORECASE,
 )
 """Names of variables that say where programs take packages from, or what else they load."""
+_ALL_FILES = re.compile(r"^/[/.]*:|(?:^|,)(?:src|source)=/[/.]*(?:,|$)")
 _LOOPBACK = re.compile(r"http://(?:localhost|127\.0\.0\.1|\[::1\])(?:[:/?]|$)")
 
 
@@ -51,20 +68,33 @@ def risks_of(upstream: Mapping[str, Any]) -> Iterator[str]:
     command = str(upstream.get("command"))
     words = [str(word) for word in upstream.get("args", ())]
     for option, meaning in _OPENING.get(command, {}).items():
-        if any(word == option or word.startswith(f"{option}=") for word in words):
+        if any(_is_option(word, option) for word in words):
             yield f"{option}: {meaning}"
     for name in upstream.get("env", {}):
         if _STEERING.match(name):
             yield f"the variable {name} steers {command} itself, or any program"
     if command == "docker":
         yield from _of_folders(words)
+        yield from _of_variables(words, upstream.get("env", {}))
+
+
+def _is_option(word: str, option: str) -> bool:
+    if len(option) == 2:  # its value may be in the same word
+        return word.startswith(option)
+    return word == option or word.startswith(f"{option}=")
+
+
+def _of_variables(words: Sequence[str], env: Mapping[str, Any]) -> Iterator[str]:
+    for option, word in pairwise(words):
+        if option in ("-e", "--env") and "=" not in word and word not in env:
+            yield f"the container gets the variable {word} of this machine"
 
 
 def _of_folders(words: Sequence[str]) -> Iterator[str]:
-    text = [word.removeprefix("--volume=").removeprefix("--mount=") for word in words]
+    text = [word.removeprefix("--volume=").removeprefix("--mount=").removeprefix("-v") for word in words]
     if any("docker.sock" in word for word in text):
         yield "the container may start others: it gets Docker's own socket"
-    if any(word.startswith("/:") or "src=/," in word or "source=/," in word for word in text):
+    if any(_ALL_FILES.search(word) for word in text):
         yield "the container gets all files of this machine"
     if any(word in ("--network=host", "--net=host") for word in words) or any(
         pair in (("--network", "host"), ("--net", "host")) for pair in pairwise(words)

@@ -21,6 +21,8 @@ from gateway.core.registry.inputs import (
     literal,
     turns,
 )
+from gateway.core.registry.runtime_options import stray_word
+from gateway.core.wording import plain
 
 URL = "url"
 KINDS = ("npm", "pypi", "oci", "nuget", "mcpb", URL)
@@ -72,6 +74,13 @@ class Argument(NamedTuple):
                 yield self.flag + text
                 continue
             yield from filter(None, (self.flag, text)) if self.flag else (text,)
+
+    def first_words(self) -> Iterator[str]:
+        """Yield the words as far as the entry fixes them: of a text that begins with an answer, `{}`."""
+        if self.flag:
+            yield self.flag
+        if self.text and not self.is_flag_alone and not self.flag.endswith("="):
+            yield self.text[0] if isinstance(self.text[0], str) else "{}"
 
 
 @dataclass(frozen=True)
@@ -220,6 +229,14 @@ class _Package(NamedTuple):
         names = {self.identifier, f"{self.identifier}@{self.version}", f"{self.identifier}=={self.version}", *usual}
         return [one for one in self.own if not (_fixed(one) in names or (one.is_flag_alone and one.flag in names))]
 
+    def before(self, kind: str, *usual: str) -> list[Argument]:
+        """Return the same for arguments that stand before the package, where another word would be run in its place."""
+        own = self.without(*usual)
+        stray = stray_word(kind, (word for argument in own for word in argument.first_words()))
+        if stray is not None:
+            raise UnusableEntry(f"its arguments would run something else than its package: {plain(stray, 100)!r}")
+        return own
+
 
 def _fixed(argument: Argument) -> str | None:
     """Return the word of an argument that is nothing but one fixed word."""
@@ -240,14 +257,14 @@ def _words(*words: str) -> list[Argument]:
 def _npx(package: _Package) -> tuple[str, list[Argument]]:
     name = package.exact(_NPM, _WHOLE_VERSION)
     base = _words(f"--registry={literal(package.base)}") if package.base else []
-    own = [*_words("-y"), *base, *package.without("-y", "--yes")]
+    own = [*_words("-y"), *base, *package.before("npm", "-y", "--yes")]
     return "npx", [*own, *_words(f"{name}@{package.version}"), *package.given]
 
 
 def _uvx(package: _Package) -> tuple[str, list[Argument]]:
     name = package.exact(_PYPI)
     base = _words(f"--default-index={literal(package.base)}") if package.base else []
-    own = package.without()
+    own = package.before("pypi")
     is_named = any(argument.flag == "--from" for argument in own)
     return "uvx", [*base, *own, *_words(name if is_named else f"{name}=={package.version}"), *package.given]
 
@@ -273,7 +290,7 @@ def _docker(package: _Package) -> tuple[str, list[Argument]]:
         image = f"{image}:{package.version}"
     if image.endswith(":latest"):
         raise UnusableEntry("it names no exact version of its image")
-    own = package.without("run", "-i", "--interactive", "--rm")
+    own = package.before("oci", "run", "-i", "--interactive", "--rm")
     return "docker", [*_words("run", "-i", "--rm"), *own, _ENVIRONMENT, *_words(image), *package.given]
 
 

@@ -331,3 +331,56 @@ def test_no_entry_at_all_raises_anything(one: Any, other: Any, kind: str) -> Non
         if way.obstacle is None:
             upstream = way.upstream({question.name: ["x"] for question in way.questions}, "r")
             assert re.fullmatch(r"npx|uvx|dnx|docker", upstream.get("command", "npx"))
+
+
+def positional(*words: str) -> list[dict[str, str]]:
+    return [{"type": "positional", "value": word} for word in words]
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments"),
+    [
+        ("npm", positional("evil-package")),
+        ("npm", positional("--quiet", "evil-package")),
+        ("npm", [{"type": "named", "name": "--quiet", "value": "evil-package"}]),
+        ("npm", [{"type": "positional", "valueHint": "package", "default": "evil-package"}]),
+        ("pypi", positional("evil")),
+        ("pypi", positional("--from=weather==1.2.3", "evil")),
+        ("oci", positional("evil/image:1.0")),
+        ("oci", positional("-it", "evil/image:1.0")),
+        ("oci", positional("-v/a:/b", "evil/image:1.0")),
+        ("oci", positional("--network=none", "evil/image:1.0")),
+        ("oci", [{"type": "named", "name": "--init", "value": "evil/image:1.0"}]),
+    ],
+)
+def test_nothing_is_run_in_place_of_the_package(kind: str, arguments: list[dict[str, str]]) -> None:
+    assert "something else than its package" in (package(kind, runtimeArguments=arguments).obstacle or "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("npm", ("--node-options", "--max-old-space-size=512")),
+        ("pypi", ("--with", "numpy", "--quiet", "--python", "3.12")),
+        ("oci", ("-it", "-v", "/a:/b", "-e", "A=b", "--init", "--network", "none", "--user=1")),
+    ],
+)
+def test_values_of_options_before_the_package_are_kept(kind: str, words: tuple[str, ...]) -> None:
+    way = package(kind, runtimeArguments=positional(*words))
+    assert shlex.join(words) in line(way)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-v", "//:/host"),
+        ("-v/:/host",),
+        ("--mount", "type=bind,src=/"),
+        ("-e", "AWS_SECRET_ACCESS_KEY"),
+        ("--env-file", "/home/you/.env"),
+        ("--userns", "host"),
+    ],
+)
+def test_what_opens_the_machine_to_a_container_is_pointed_out(words: tuple[str, ...]) -> None:
+    way = package("oci", "acme/x", runtimeArguments=positional(*words))
+    assert list(risks_of(way.upstream(defaults(way.questions), f"{NAME}@1.2.3")))
