@@ -113,8 +113,10 @@ class RegistryClient:
     def _too_slow(self) -> RegistryUnavailable:
         return self._unavailable(f"did not answer within {seconds_words(self._settings.timeout)}")
 
-    def _unavailable(self, what: str) -> RegistryUnavailable:
-        remedy = "is this machine online? Try again later, or name another one: [registry] url"
+    def _unavailable(self, what: str, *, is_reached: bool = True) -> RegistryUnavailable:
+        remedy = "try again later, or name another one: [registry] url"
+        if not is_reached:
+            remedy = f"is this machine online? If it is, {remedy}"
         return RegistryUnavailable(f"the registry {plain(self._base, 200)} {what}", remedy=remedy)
 
     async def _get(self, path: str, missing: str = "") -> tuple[Any, float | None]:
@@ -164,7 +166,7 @@ class RegistryClient:
                 value = self._parsed(await self._body(response))
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             why = plain(str(error), 200) or type(error).__name__
-            raise self._unavailable(f"cannot be asked: {why}") from None
+            raise self._unavailable(f"cannot be asked: {why}", is_reached=False) from None
         return CachedAnswer(value, self._clock(), plain(response.headers.get("etag", ""), 200))
 
     async def _body(self, response: httpx2.Response) -> bytes:

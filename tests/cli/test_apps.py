@@ -109,7 +109,7 @@ def test_who_is_left_out_and_why_is_one_line(command, raw):
     assert " codex, " in ended.err
     assert " vscode-copilot, " not in ended.err
     short = command("call", "raw__chunk", "--config", raw, "--profile", "all").err
-    assert re.match(r"left out: \d+ profiles: ag2, [a-z0-9, -]+ and \d+ more \(-v: all\) \(only pages", short)
+    assert re.match(r"left out: \d+ profiles: claude-desktop[a-z0-9, -]* and \d+ more \(-v: all\) \(only pages", short)
     why = "only pages call this tool, and these hosts show none unless they declare it: add --app"
     assert ended.err.endswith(f" ({why})\n")
     note = " are known to get no pages; this is what they would get if they declared the extension (--app)\n"

@@ -67,7 +67,7 @@ def test_login_and_logout_without_a_running_gateway(start, config, origin, tmp_p
 
     before = run("tools")
     assert before[0] == 3
-    assert "upstream notes: waits for a login (mcp-gateway login notes)" in before[2]
+    assert f"upstream notes: waits for a login (mcp-gateway login notes --config {config})" in before[2]
     code, out, err = run("login", "notes")
     assert (code, out.splitlines()[-1]) == (0, "logged in to notes"), err
     assert re.match(r"http://127\.0\.0\.1:\d+/oauth/login/", out)

@@ -186,7 +186,7 @@ def test_somebody_at_a_terminal_is_asked_for_what_is_needed(command, registry, c
         (["--yes", "--set", "units"], "give it as --set NAME=VALUE"),
         (["--yes", "--set", "WEATHER_KEY=a\nb"], "WEATHER_KEY: it must be one line"),
         (["--yes", "--via", "pypi"], "is not offered via pypi (there are: npm)"),
-        (["--yes", "--env", "A=b"], "give values with --set"),
+        (["--yes", "--env", "A=b"], "are not for servers of the registry: use --set"),
         (["--yes", "--replace"], "--replace needs to know which server"),
     ],
     ids=str,

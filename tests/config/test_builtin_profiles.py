@@ -158,6 +158,7 @@ def test_the_default_is_what_the_design_says():
         "order": "text-first",
         "rescue": True,
         "handles": "useful",
+        "tools.search": None,
         "audience": "ignore",
         "shown": "unknown",
         "text.max_chars": 40_000,

@@ -20,7 +20,7 @@ OFFERED = {
     "prompts": {"listChanged": True},
     "completions": {},
     "logging": {},
-    "extensions": {"io.modelcontextprotocol/ui": {}},
+    "extensions": {"io.modelcontextprotocol/ui": {}, "io.modelcontextprotocol/skills": {"directoryRead": True}},
 }
 
 
