@@ -3,6 +3,7 @@
 A program that is missing means a skipped test on a developer's machine, and a failure where `CI` is true.
 """
 
+import logging
 import os
 import shutil
 import sys
@@ -136,6 +137,19 @@ def anyio_backend() -> str:
 def no_runtime_folder_of_anybody(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Gateways that tests start are found, and leave their logs, in a folder of the tests."""
     os.environ["XDG_RUNTIME_DIR"] = str(tmp_path_factory.mktemp("run"))
+
+
+@pytest.fixture(autouse=True)
+def uvicorns_log_as_it_was() -> Generator[None]:
+    """A server that a test runs in its own process leaves uvicorn's log to the tests after it (`log_config=None`)."""
+    before = _uvicorns_log()
+    yield
+    assert _uvicorns_log() == before
+
+
+def _uvicorns_log() -> list[tuple[int, bool, bool]]:
+    loggers = map(logging.getLogger, ("uvicorn", "uvicorn.error"))
+    return [(logger.level, logger.propagate, logger.disabled) for logger in loggers]
 
 
 @pytest.fixture

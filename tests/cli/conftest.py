@@ -6,6 +6,7 @@ import queue
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -135,6 +136,7 @@ class Process:
             **options,
         )
         self.out, self.err = (self._lines(stream) for stream in (self.process.stdout, self.process.stderr))
+        self.lists_asked = 0
 
     def _lines(self, stream):
         lines = queue.Queue()
@@ -178,13 +180,30 @@ class Process:
 
     def offered(self) -> list[str]:
         """The names of the tools once an upstream is there: a busy machine is told of them after the first list."""
-        while True:
-            self.send(id="list", method="tools/list", params={})
-            names = [tool["name"] for tool in self.answer("list")["result"]["tools"]]
-            if not all(name.startswith("gateway_") for name in names):
-                return names
-            while json.loads(self.out.get(timeout=PATIENCE)).get("method") != "notifications/tools/list_changed":
-                pass
+        return self.listed(lambda names: not all(name.startswith("gateway_") for name in names))
+
+    def listed(self, expected: Callable[[list[str]], bool]) -> list[str]:
+        """The names of the tools once they are as expected, for a host that asks again whenever it is told to.
+
+        Also when it is told while it still waits for an answer, which may be older than the change.
+        """
+        asked = {self._ask_list()}
+        while (line := self.out.get(timeout=PATIENCE)) is not None:
+            message = json.loads(line)
+            if message.get("method") == "notifications/tools/list_changed":
+                asked.add(self._ask_list())
+            elif message.get("id") in asked:
+                names = [tool["name"] for tool in message["result"]["tools"]]
+                if expected(names):
+                    return names
+        raise AssertionError("the process ended without the tools")
+
+    def _ask_list(self) -> str:
+        """The id of a request of its own, so that a late answer is not taken for that of another."""
+        self.lists_asked += 1
+        request_id = f"list {self.lists_asked}"
+        self.send(id=request_id, method="tools/list", params={})
+        return request_id
 
     def rest(self, lines) -> list[str]:
         return list(iter(lambda: lines.get(timeout=PATIENCE), None))

@@ -11,7 +11,7 @@ def test_explain_shows_both_sides_for_each_model_of_a_host(command, tmp_path):
     ended = command("explain", file, "--profile", "cursor", "--tokens")
     assert ended.code == 0
     said = ended.out.split("\ntokens:\n")[1].split("\n\n")[0].splitlines()
-    assert [line.split(":")[0].split()[0] for line in said] == ["Claude", "GPT-5.4,", "Gemini"]
+    assert [line.split(":")[0].split()[0] for line in said] == ["Claude", "GPT-5.4", "Gemini"]
     assert all(line.count("about ") == 2 and "(given: about " in line for line in said)
     assert "tokens:" not in command("explain", file, "--profile", "all").out
     costs = json.loads(command("explain", file, "--profile", "claude-code", "--json").out)["tokens"]

@@ -46,7 +46,7 @@ PNG = png()
 async def serving(application: ModelServer) -> AsyncIterator[str]:
     """A real uvicorn on loopback; gives its address."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(uvicorn.Config(application, log_level="warning", lifespan="off"))
+        server = uvicorn.Server(uvicorn.Config(application, log_config=None, access_log=False, lifespan="off"))
         with anyio.fail_after(60):
             task = asyncio.create_task(server.serve(sockets=[listener]))
             try:

@@ -357,7 +357,7 @@ async def test_what_a_call_costs_is_shown(media: Shown) -> None:
     assert one["tokens"]["images"] == 4  # 40x30 pixels: 2 x 2 patches
     assert "4 image tokens" in (await media.get("/calls")).text
     seen = await media.json("/calls/1/seen/cursor")
-    assert [cost["model"].split()[0] for cost in seen["tokens"]] == ["Claude", "GPT-5.4,", "Gemini"]
+    assert [cost["model"].split()[0] for cost in seen["tokens"]] == ["Claude", "GPT-5.4", "Gemini"]
     assert "of them for images" in seen["tokens"][0]["sent"]
 
 

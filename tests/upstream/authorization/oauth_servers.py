@@ -299,7 +299,7 @@ async def served(*parts: AuthorizationServer | ProtectedServer) -> AsyncGenerato
                 if isinstance(part, ProtectedServer) and part.server not in parts:
                     part.server.origin = part.origin
                     routes += part.server.routes()
-                config = uvicorn.Config(Starlette(routes=routes), log_level="error", lifespan="off")
+                config = uvicorn.Config(Starlette(routes=routes), log_config=None, access_log=False, lifespan="off")
                 servers.append(_Server(config))
                 tasks.start_soon(partial(servers[-1].serve, sockets=[listener]))
             try:
