@@ -54,7 +54,7 @@ async def _figures(name: str, profile: Profile, given: Mapping[str, Any]) -> Fig
     names = {f"{route.upstream}__{route.tool}": offered for offered, route in catalogue.routes.items()}
     places, answers = list[int](), list[int]()
     for query in given["queries"]:
-        found, _ = search.best(catalogue, query["query"], 50)
+        found, _ = search.by_words(catalogue, query["query"], 50)
         wanted = names[query["tool"]]
         places.append(found.index(wanted) if wanted in found else 50)
         result = await search.find({"query": query["query"]}, catalogue)
