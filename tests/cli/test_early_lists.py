@@ -4,9 +4,12 @@ import json
 import os
 import stat
 import sys
+import time
 from pathlib import Path
 
 import pytest
+
+from tests.cli.conftest import PATIENCE
 
 LISTED = Path(__file__).parents[1] / "servers" / "listed_stdio.py"
 ROOT = Path(__file__).parents[2]
@@ -15,7 +18,7 @@ import os, sys, time
 
 class Gate:
     def find_spec(self, name, path=None, target=None):
-        if name == "mcp":
+        if name == "pydantic":
             sys.meta_path.remove(self)
             while not os.path.exists(os.environ["GATE"]):
                 time.sleep(0.02)
@@ -26,7 +29,7 @@ sys.meta_path.insert(0, Gate())
 
 @pytest.fixture
 def held_back(tmp_path, start):
-    """Start the gateway for a host; its process, and that of a shared gateway, imports the MCP SDK after `open`."""
+    """Start the gateway for a host; its process, and that of a shared gateway, imports pydantic after `open`."""
     folder, gate = tmp_path / "held-back", tmp_path / "gate"
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(HELD_BACK)
@@ -72,6 +75,28 @@ def tools(process, params=None) -> list[str]:
     return [tool["name"] for tool in process.answer("tools")["result"]["tools"]]
 
 
+BESIDE_TOOLS = {
+    "prompts/list": ("prompts", ["one__look", "one__find"]),
+    "resources/list": ("resources", ["look", "find"]),
+    "resources/templates/list": ("resourceTemplates", ["look", "find"]),
+}
+
+
+def names(process, method) -> list[str]:
+    """Return the names in another list than that of tools."""
+    process.send(id=method, method=method, params={})
+    return [item["name"] for item in process.answer(method)["result"][BESIDE_TOOLS[method][0]]]
+
+
+def names_with(process, method, wanted) -> list[str]:
+    """Return the names once the wanted ones are among them."""
+    until = time.monotonic() + PATIENCE
+    while not set(wanted) <= set(found := names(process, method)):
+        assert time.monotonic() < until, found
+        time.sleep(0.05)
+    return found
+
+
 def end(process) -> None:
     process.process.stdin.close()
     assert process.wait() == 0
@@ -103,6 +128,47 @@ def test_a_host_is_given_at_once_what_it_was_given_last(start, cache, config, he
     assert tools(process) == listed
     process.process.stdin.close()
     assert [line for line in process.rest(process.out) if "mcp-gateway early" in line or "list_changed" in line] == []
+
+
+@pytest.mark.parametrize("shared", [(), ("--shared",)])
+def test_every_list_that_a_host_waits_for_before_it_is_connected_is_given_at_once(
+    start, cache, config, held_back, shared
+):
+    file = config("[shared]\nlinger = 1\n")
+    first = start("serve", "--config", file, *shared)
+    first.initialize("claude-code")
+    first.offered()
+    wanted = {method: listed for method, (_, listed) in BESIDE_TOOLS.items()}
+    for method, listed in wanted.items():
+        names_with(first, method, listed)
+    end(first)
+    process = held_back("--config", file, *shared)
+    assert {method: names(process, method) for method in wanted} == wanted
+    held_back.open()
+    process.send(id=7, method="tools/call", params={"name": "one__look", "arguments": {}})
+    assert process.answer(7)["result"]["content"][0]["text"] == "look"
+    assert {method: names(process, method) for method in wanted} == wanted
+    process.process.stdin.close()
+    assert [line for line in process.rest(process.out) if "mcp-gateway early" in line or "list_changed" in line] == []
+
+
+def test_stored_content_is_not_kept_with_the_resources(start, cache, config, held_back):
+    """It is listed for a while, and the rest of the list is given early all the same."""
+    file = config(f"[store]\nurl = {json.dumps((cache.parents[1] / 'stored').as_uri())}\n")
+    first = start("serve", "--config", file)
+    first.initialize("claude-code")
+    first.offered()
+    first.send(id="put", method="tools/call", params={"name": "gateway_put", "arguments": {"data": "aGVsbG8="}})
+    assert "result" in first.answer("put")
+    names_with(first, "resources/list", ["look", "directory"])
+    end(first)
+    process = held_back("--config", file)
+    assert names(process, "resources/list") == ["look", "find"]
+    held_back.open()
+    while json.loads(process.out.get(timeout=PATIENCE)).get("method") != "notifications/resources/list_changed":
+        pass
+    assert "directory" in names(process, "resources/list")
+    end(process)
 
 
 def test_a_list_that_has_changed_is_announced_and_given_at_the_next_start(start, cache, config, held_back):

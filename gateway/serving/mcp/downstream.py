@@ -199,7 +199,7 @@ class Downstream:
         self, request: HostRequest, asked: AskedList, ctx: ServerRequestContext[Any, Any]
     ) -> dict[str, Any]:
         """Answer a request for a list, and notify a host that was given another one early."""
-        kind, connection = LISTS[request.method], ctx.session._connection  # pyright: ignore[reportPrivateUsage]
+        kind, connection = LISTS[request.method].notified, ctx.session._connection  # pyright: ignore[reportPrivateUsage]
         try:
             result = await self._served(request)
         except MCPError:
