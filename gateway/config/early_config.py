@@ -9,8 +9,9 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gateway.config.documents import read_document
 from gateway.config.expansion import expand
@@ -46,10 +47,10 @@ def read_greeting(path: Path | None, environ: Mapping[str, str], toolsets: Itera
     """
     try:
         found = find_file(path, environ=environ)
-        document = {} if found is None else read_document(found)
+        if found is None:
+            return Greeting()
+        document = _document(found)
     except ConfigError:
-        return Greeting()
-    if found is None:
         return Greeting()
     if found.suffix.lower() == ".json":
         document = translate_document(document).document
@@ -74,9 +75,23 @@ def read_greeting(path: Path | None, environ: Mapping[str, str], toolsets: Itera
 def has_toolsets(path: Path) -> bool:
     """Whether a configuration has toolsets; false if it cannot be read, which is reported where it is needed."""
     try:
-        return bool(as_object(read_document(path).get("toolsets")))
+        return bool(as_object(_document(path).get("toolsets")))
     except ConfigError:
         return False
+
+
+def _document(path: Path) -> Mapping[str, Any]:
+    """Return the configuration. It is parsed once, until its file changes. Raises ConfigError."""
+    try:
+        found = path.stat()
+    except OSError:
+        return read_document(path)  # which says what is wrong
+    return _parsed(path, (found.st_mtime_ns, found.st_size, found.st_ino))
+
+
+@lru_cache(maxsize=1)
+def _parsed(path: Path, _stamp: tuple[int, int, int]) -> Mapping[str, Any]:
+    return read_document(path)
 
 
 def keep_introductions(
