@@ -2,6 +2,7 @@
 
 import json
 import os
+import queue
 import stat
 import sys
 import time
@@ -38,7 +39,8 @@ def held_back(tmp_path, start):
         gate.unlink(missing_ok=True)
         modules = os.pathsep.join([str(folder), str(ROOT)])
         process = start("serve", *arguments, env={**os.environ, "PYTHONPATH": modules, "GATE": str(gate)})
-        process.initialize(name)
+        if name is not None:
+            process.initialize(name)
         return process
 
     call.open = gate.touch
@@ -150,6 +152,74 @@ def test_every_list_that_a_host_waits_for_before_it_is_connected_is_given_at_onc
     assert {method: names(process, method) for method in wanted} == wanted
     process.process.stdin.close()
     assert [line for line in process.rest(process.out) if "mcp-gateway early" in line or "list_changed" in line] == []
+
+
+ENVELOPE = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "claude-code", "version": "2.1.329"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+KINDS = ("tools", "prompts", "resources")
+LISTEN = {"_meta": ENVELOPE, "notifications": {f"{kind}ListChanged": True for kind in KINDS}}
+ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
+
+
+def heard(process, wanted) -> list[dict]:
+    """Return the messages up to the one that is wanted."""
+    found = []
+    while (line := process.out.get(timeout=PATIENCE)) is not None:
+        found.append(json.loads(line))
+        if wanted(found[-1]):
+            return found
+    raise AssertionError(found)
+
+
+@pytest.mark.parametrize("shared", [(), ("--shared",)])
+def test_a_host_of_2026_that_hears_of_changes_is_given_its_lists_at_once(start, cache, config, held_back, shared):
+    file = config("[shared]\nlinger = 1\n")
+
+    def ask(process, method):
+        process.send(id=method, method=method, params={"_meta": ENVELOPE})
+        return process.answer(method)["result"]
+
+    def opened(process):
+        process.send(id="listen", method="subscriptions/listen", params=LISTEN)
+        told = heard(process, lambda message: message.get("method") == ACKNOWLEDGED)[-1]["params"]
+        assert told == {
+            "_meta": {"io.modelcontextprotocol/subscriptionId": "listen"},
+            "notifications": LISTEN["notifications"],
+        }
+
+    first = start("serve", "--config", file, *shared)
+    opened(first)
+    until = time.monotonic() + PATIENCE
+    while "one__look" not in json.dumps(ask(first, "tools/list")) and time.monotonic() < until:
+        time.sleep(0.05)
+    listed = {method: ask(first, method) for method in ("tools/list", *BESIDE_TOOLS)}
+    end(first)
+    process = held_back("--config", file, *shared, name=None)
+    opened(process)
+    assert {method: ask(process, method) for method in listed} == listed
+    config.tools("look", "draw")
+    held_back.open()
+    if not shared:  # a shared gateway has the list of before until its server is started for somebody
+        heard(process, lambda message: message.get("method") == "notifications/tools/list_changed")
+        assert "one__draw" in json.dumps(ask(process, "tools/list"))
+    process.process.stdin.close()
+    after = [json.loads(line) for line in process.rest(process.out)]
+    assert [one for one in after if one.get("method") == ACKNOWLEDGED or "early" in str(one.get("id"))] == []
+
+
+def test_a_host_of_2026_that_does_not_listen_is_given_nothing_early(start, cache, config, held_back):
+    file = config()
+    for _ in range(2):
+        process = held_back("--config", file, name=None)
+        process.send(id="list", method="tools/list", params={"_meta": ENVELOPE})
+        with pytest.raises(queue.Empty):
+            process.out.get(timeout=1)
+        held_back.open()
+        assert "tools" in process.answer("list")["result"]
+        end(process)
 
 
 def test_stored_content_is_not_kept_with_the_resources(start, cache, config, held_back):
