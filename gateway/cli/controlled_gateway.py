@@ -1,5 +1,6 @@
 """The gateway as run by `serve`: controlled by `status`, `reload`, `stop` and the like, following its configuration."""
 
+import logging
 import math
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -24,6 +25,13 @@ from gateway.serving.control.watch_config import fingerprint
 
 if TYPE_CHECKING:
     from gateway.serving.mcp.downstream import Downstream
+
+ALONE = (
+    "[cluster] is not used over stdio: this gateway serves its hosts alone, and shares nothing with the replicas "
+    "(only `serve --http` joins them)"
+)
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -126,6 +134,8 @@ async def controlled_gateway(
 
         if start.calibrating:
             gateway.calibration.open(math.inf)
+        if not over_http and start.settings.cluster.url is not None:
+            logger.warning("%s", ALONE)
         gateway.router.on_introductions(introduced)
         introduced(gateway.router.introductions)
         yield gateway

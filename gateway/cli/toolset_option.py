@@ -60,3 +60,17 @@ def reached_of(settings: Settings, names: Sequence[str], of_project: str | None 
     grant = narrowed(EVERYTHING, settings, names, of_project)
     reached = {name: one for name, one in settings.upstreams.items() if grant.reaches(name)}
     return settings.model_copy(update={"upstreams": reached}) if names else settings
+
+
+def served_of(settings: Settings, names: Sequence[str], of_project: str | None) -> Settings:
+    """Return the same for a gateway that serves a host, with no upstream if the toolset of its project does not exist.
+
+    Then the host is offered nothing, and told why; a gateway that does not start would not be able to say so.
+
+    Raises:
+        ConfigError: the chosen one does not exist.
+    """
+    if of_project is None or of_project in settings.toolsets:
+        return reached_of(settings, names, of_project)
+    check_toolsets(settings, [name for name in names if name != of_project])
+    return settings.model_copy(update={"upstreams": {}})

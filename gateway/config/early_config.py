@@ -9,13 +9,15 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gateway.config.documents import read_document
 from gateway.config.expansion import expand
 from gateway.config.find_config import cache_folder, find_file
 from gateway.config.foreign import translate_document
+from gateway.config.project_file import PROJECT_FILE, project_file_here
 from gateway.core.model.json_values import as_object
 from gateway.core.model.toolset_scope import scope_as_written
 from gateway.core.tools.instructions import Introductions
@@ -25,6 +27,7 @@ NAME = "mcp-gateway"
 
 _VERSION = 2
 """The version of the stored file's format: a file of another version is not read."""
+_LONGEST_NAME = 80
 _LARGEST = 1024 * 1024
 """Bytes of the stored file beyond which it is neither written nor read."""
 
@@ -46,10 +49,10 @@ def read_greeting(path: Path | None, environ: Mapping[str, str], toolsets: Itera
     """
     try:
         found = find_file(path, environ=environ)
-        document = {} if found is None else read_document(found)
+        if found is None:
+            return Greeting()
+        document = _document(found)
     except ConfigError:
-        return Greeting()
-    if found is None:
         return Greeting()
     if found.suffix.lower() == ".json":
         document = translate_document(document).document
@@ -60,6 +63,9 @@ def read_greeting(path: Path | None, environ: Mapping[str, str], toolsets: Itera
     tables = as_object(document.get("toolsets"))
     within = [scope_as_written(toolset, as_object(tables[toolset])) for toolset in toolsets if toolset in tables]
     reached = [name for name in enabled if all(toolset.has(name) for toolset in within)]
+    if tables and (unknown := next((toolset for toolset in toolsets if toolset not in tables), None)) is not None:
+        missing = _without_toolset(unknown, tables)
+        instructions = f"{missing}\n\n{instructions}" if isinstance(instructions, str) else missing
     # The last run served this toolset alone, or all upstreams.
     others = _recalled(_kept_file(found, reached, environ))
     if within and not others.parts:
@@ -71,12 +77,42 @@ def read_greeting(path: Path | None, environ: Mapping[str, str], toolsets: Itera
     )
 
 
+def _without_toolset(name: str, tables: Mapping[str, Any]) -> str:
+    """Say to a model why it is offered nothing.
+
+    The project's file is not trusted: a name that could be anything but a name is left out.
+    """
+    from gateway.core.near_names import which_name  # here, because it is rarely needed
+
+    is_name = len(name) <= _LONGEST_NAME and all(char.isalnum() or char in "-_." for char in name)
+    named = f"the toolset {name!r}" if is_name else "a toolset"
+    which = which_name(name, list(tables)) if is_name else f"there are: {', '.join(tables)}"
+    return (
+        f"No server's tools are offered here: {project_file_here() or PROJECT_FILE} asks for {named}, which the "
+        f"configuration of this gateway does not have ({which}). Tell the user, who can correct the name there."
+    )
+
+
 def has_toolsets(path: Path) -> bool:
     """Whether a configuration has toolsets; false if it cannot be read, which is reported where it is needed."""
     try:
-        return bool(as_object(read_document(path).get("toolsets")))
+        return bool(as_object(_document(path).get("toolsets")))
     except ConfigError:
         return False
+
+
+def _document(path: Path) -> Mapping[str, Any]:
+    """Return the configuration. It is parsed once, until its file changes. Raises ConfigError."""
+    try:
+        found = path.stat()
+    except OSError:
+        return read_document(path)  # which says what is wrong
+    return _parsed(path, (found.st_mtime_ns, found.st_size, found.st_ino))
+
+
+@lru_cache(maxsize=1)
+def _parsed(path: Path, _stamp: tuple[int, int, int]) -> Mapping[str, Any]:
+    return read_document(path)
 
 
 def keep_introductions(

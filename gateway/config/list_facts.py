@@ -61,7 +61,8 @@ def read_list_facts(
             "profiles": profiles,
             "pins": pins,
             "logins": _logins(state / "logins.json") if state is not None else None,
-            "calibrating": [_stamp(folder / CALIBRATE_FILE) for folder in existing_folders()],
+            # Only what is there: the folders themselves are made by the first gateway after a login.
+            "calibrating": [one for one in map(_calibration, existing_folders()) if one is not None],
         }
         digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode("ascii")).hexdigest()
     except (OSError, ValueError, RecursionError):
@@ -81,6 +82,10 @@ def _stamp(path: Path) -> _Stamp | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _calibration(folder: Path) -> _Stamp | None:
+    return _stamp(folder / CALIBRATE_FILE)
 
 
 def _content(path: Path) -> bytes:

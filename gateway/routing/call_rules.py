@@ -10,6 +10,7 @@ from gateway.core.model.caller import Caller
 from gateway.core.model.grant import Grant
 from gateway.core.model.json_values import as_object
 from gateway.core.model.revisions import NEWEST_HANDSHAKE
+from gateway.core.model.toolset_scope import ToolsetScope
 from gateway.core.model.wire import WireObject
 from gateway.core.policy import NOTHING_SAID, Decision, Policy, ToolFacts, hints_of
 from gateway.core.tools.catalogue import OWN, Route, WithheldTool
@@ -61,6 +62,10 @@ class CallRules:
             return caller
         closed = frozenset(name for name in self._upstreams if not self.policy.shares(name, caller.principal))
         return replace(caller, grant=caller.grant._replace(closed=closed)) if closed else caller
+
+    def without_upstreams(self, caller: Caller) -> Caller:
+        """Return the caller with a grant that reaches nothing of any upstream."""
+        return replace(caller, grant=caller.grant._replace(within=(ToolsetScope(NOBODY),)))
 
     def look(self, caller: Caller, lists: Lists) -> Callable[[], list[WithheldTool]]:
         """Return a function that finds the tools in these lists that are withheld from the caller.

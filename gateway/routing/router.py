@@ -31,6 +31,7 @@ from gateway.routing.caller_limits import CallerLimits, CountedRequest
 from gateway.routing.calls import Calls, schema_of
 from gateway.routing.completions import Completions
 from gateway.routing.lists import LISTS, MergedLists
+from gateway.routing.log_once import Problems
 from gateway.routing.long_calls import EarlyAnswers, LongCalls
 from gateway.routing.long_calls.early_answers import LONG_CALL_TOOLS
 from gateway.routing.pages import OpenPages
@@ -141,6 +142,7 @@ class Router:
         self._chosen: dict[tuple[str | None, ...], Choice] = {}
         self._listeners: list[Listener] = []
         self._projects = ProjectToolsets()
+        self._problems = Problems()
         self._telemetry = telemetry or Telemetry()
         self._bridge = bridge or Bridge()
         self._calls = Calls(
@@ -254,7 +256,7 @@ class Router:
             UpstreamError: the upstream could not answer; UpstreamRefused carries its own error.
         """
         profile, params = self.profile_of(caller), strip_hop_meta(params)
-        caller = self._rules.narrowed(able(await self._in_project(caller, profile, host), profile))
+        caller = self._narrowed(able(await self._in_project(caller, profile, host), profile), method)
         listed = profile if caller.model is None else self._listed(caller)
         asked = params
         if method == "tools/call":
@@ -292,6 +294,29 @@ class Router:
         if not self._settings.toolsets:
             return caller
         return await self._projects.narrowed(caller, lambda: host_folders(RequestContext(caller, profile, host=host)))
+
+    def _narrowed(self, caller: Caller, method: str) -> Caller:
+        """Return the caller with what its toolsets leave. Lists for a project with one that does not exist are empty.
+
+        A host that is given an error in place of its first list often does not say why.
+        """
+        try:
+            return self._rules.narrowed(caller)
+        except UnknownToolset as error:
+            if method not in LISTS or not caller.on_stdio:
+                raise
+            self._problems.report([str(error)], "a host is offered no server's tools, because of its project's file")
+            return self._rules.without_upstreams(caller)
+
+    def unknown_toolset(self, caller: Caller) -> str | None:
+        """Return which toolset of a host does not exist, and the nearest one; None if all do."""
+        try:
+            self._able(caller)
+        except UnknownToolset as error:
+            return str(error)
+        except ProfileError:
+            return None
+        return None
 
     async def _counted(
         self, method: str, params: Mapping[str, Any], caller: Caller, profile: Profile

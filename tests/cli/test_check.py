@@ -391,7 +391,31 @@ def test_where_structured_content_goes_is_said_of_the_tools_that_returned_it(com
     [page] = checked["pages"]
     assert page["structured_content"] == {"returned_by": ["show"], "lost_in": ["claude-desktop"]}
     shown_in = ["chatgpt", "cursor", "vscode-copilot"]
-    assert checked["structured_content"] == {"tools": ["show"], "replaces_text_in": shown_in}
+    assert checked["structured_content"] == {
+        "tools": ["show"],
+        "replaces_text_in": shown_in,
+        "too_large_for_models": {},
+        "read_in": ["chatgpt", "claude-ai", "claude-desktop", "cursor", "inspector", "vscode-copilot"],
+    }
+
+
+def test_data_of_a_page_that_fills_the_context_of_models_is_something_to_change(command, server):
+    data = {"content": [TEXT], "structuredContent": {"rows": ["x" * 97] * 7_800}}
+    words = server(
+        tool("show", _meta={"ui": {"resourceUri": "ui://page"}}),
+        tool("plain"),
+        show=data,
+        plain=data,
+        resources={"ui://page": {"mimeType": PAGE, "text": "<p>x</p>"}},
+    )
+    out = command("check", *words).out
+    hosts = "chatgpt, claude-ai, claude-desktop, cursor, inspector, vscode-copilot"
+    size = "780,010 characters (about 195,003 tokens)"
+    said = f"  change   in {hosts}: the page's data goes to the model whole, {size}: put what only the page needs into"
+    assert out.count(said) == 1
+    assert "things to change" in out or "1 thing to change" in out
+    checked = command("check", "--json", *words).json()["structured_content"]
+    assert checked["too_large_for_models"] == {"show": 780_010}
 
 
 def test_a_server_is_good_whose_pages_are_read_though_none_of_its_tools_may_be_called(command, server):

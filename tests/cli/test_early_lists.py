@@ -2,11 +2,15 @@
 
 import json
 import os
+import queue
 import stat
 import sys
+import time
 from pathlib import Path
 
 import pytest
+
+from tests.cli.conftest import PATIENCE
 
 LISTED = Path(__file__).parents[1] / "servers" / "listed_stdio.py"
 ROOT = Path(__file__).parents[2]
@@ -15,7 +19,7 @@ import os, sys, time
 
 class Gate:
     def find_spec(self, name, path=None, target=None):
-        if name == "mcp":
+        if name == "pydantic":
             sys.meta_path.remove(self)
             while not os.path.exists(os.environ["GATE"]):
                 time.sleep(0.02)
@@ -26,7 +30,7 @@ sys.meta_path.insert(0, Gate())
 
 @pytest.fixture
 def held_back(tmp_path, start):
-    """Start the gateway for a host; its process, and that of a shared gateway, imports the MCP SDK after `open`."""
+    """Start the gateway for a host; its process, and that of a shared gateway, imports pydantic after `open`."""
     folder, gate = tmp_path / "held-back", tmp_path / "gate"
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(HELD_BACK)
@@ -35,7 +39,8 @@ def held_back(tmp_path, start):
         gate.unlink(missing_ok=True)
         modules = os.pathsep.join([str(folder), str(ROOT)])
         process = start("serve", *arguments, env={**os.environ, "PYTHONPATH": modules, "GATE": str(gate)})
-        process.initialize(name)
+        if name is not None:
+            process.initialize(name)
         return process
 
     call.open = gate.touch
@@ -72,6 +77,28 @@ def tools(process, params=None) -> list[str]:
     return [tool["name"] for tool in process.answer("tools")["result"]["tools"]]
 
 
+BESIDE_TOOLS = {
+    "prompts/list": ("prompts", ["one__look", "one__find"]),
+    "resources/list": ("resources", ["look", "find"]),
+    "resources/templates/list": ("resourceTemplates", ["look", "find"]),
+}
+
+
+def names(process, method) -> list[str]:
+    """Return the names in another list than that of tools."""
+    process.send(id=method, method=method, params={})
+    return [item["name"] for item in process.answer(method)["result"][BESIDE_TOOLS[method][0]]]
+
+
+def names_with(process, method, wanted) -> list[str]:
+    """Return the names once the wanted ones are among them."""
+    until = time.monotonic() + PATIENCE
+    while not set(wanted) <= set(found := names(process, method)):
+        assert time.monotonic() < until, found
+        time.sleep(0.05)
+    return found
+
+
 def end(process) -> None:
     process.process.stdin.close()
     assert process.wait() == 0
@@ -103,6 +130,115 @@ def test_a_host_is_given_at_once_what_it_was_given_last(start, cache, config, he
     assert tools(process) == listed
     process.process.stdin.close()
     assert [line for line in process.rest(process.out) if "mcp-gateway early" in line or "list_changed" in line] == []
+
+
+@pytest.mark.parametrize("shared", [(), ("--shared",)])
+def test_every_list_that_a_host_waits_for_before_it_is_connected_is_given_at_once(
+    start, cache, config, held_back, shared
+):
+    file = config("[shared]\nlinger = 1\n")
+    first = start("serve", "--config", file, *shared)
+    first.initialize("claude-code")
+    first.offered()
+    wanted = {method: listed for method, (_, listed) in BESIDE_TOOLS.items()}
+    for method, listed in wanted.items():
+        names_with(first, method, listed)
+    end(first)
+    process = held_back("--config", file, *shared)
+    assert {method: names(process, method) for method in wanted} == wanted
+    held_back.open()
+    process.send(id=7, method="tools/call", params={"name": "one__look", "arguments": {}})
+    assert process.answer(7)["result"]["content"][0]["text"] == "look"
+    assert {method: names(process, method) for method in wanted} == wanted
+    process.process.stdin.close()
+    assert [line for line in process.rest(process.out) if "mcp-gateway early" in line or "list_changed" in line] == []
+
+
+ENVELOPE = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "claude-code", "version": "2.1.329"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+KINDS = ("tools", "prompts", "resources")
+LISTEN = {"_meta": ENVELOPE, "notifications": {f"{kind}ListChanged": True for kind in KINDS}}
+ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
+
+
+def heard(process, wanted) -> list[dict]:
+    """Return the messages up to the one that is wanted."""
+    found = []
+    while (line := process.out.get(timeout=PATIENCE)) is not None:
+        found.append(json.loads(line))
+        if wanted(found[-1]):
+            return found
+    raise AssertionError(found)
+
+
+@pytest.mark.parametrize("shared", [(), ("--shared",)])
+def test_a_host_of_2026_that_hears_of_changes_is_given_its_lists_at_once(start, cache, config, held_back, shared):
+    file = config("[shared]\nlinger = 1\n")
+
+    def ask(process, method):
+        process.send(id=method, method=method, params={"_meta": ENVELOPE})
+        return process.answer(method)["result"]
+
+    def opened(process):
+        process.send(id="listen", method="subscriptions/listen", params=LISTEN)
+        told = heard(process, lambda message: message.get("method") == ACKNOWLEDGED)[-1]["params"]
+        assert told == {
+            "_meta": {"io.modelcontextprotocol/subscriptionId": "listen"},
+            "notifications": LISTEN["notifications"],
+        }
+
+    first = start("serve", "--config", file, *shared)
+    opened(first)
+    until = time.monotonic() + PATIENCE
+    while "one__look" not in json.dumps(ask(first, "tools/list")) and time.monotonic() < until:
+        time.sleep(0.05)
+    listed = {method: ask(first, method) for method in ("tools/list", *BESIDE_TOOLS)}
+    end(first)
+    process = held_back("--config", file, *shared, name=None)
+    opened(process)
+    assert {method: ask(process, method) for method in listed} == listed
+    config.tools("look", "draw")
+    held_back.open()
+    if not shared:  # a shared gateway has the list of before until its server is started for somebody
+        heard(process, lambda message: message.get("method") == "notifications/tools/list_changed")
+        assert "one__draw" in json.dumps(ask(process, "tools/list"))
+    process.process.stdin.close()
+    after = [json.loads(line) for line in process.rest(process.out)]
+    assert [one for one in after if one.get("method") == ACKNOWLEDGED or "early" in str(one.get("id"))] == []
+
+
+def test_a_host_of_2026_that_does_not_listen_is_given_nothing_early(start, cache, config, held_back):
+    file = config()
+    for _ in range(2):
+        process = held_back("--config", file, name=None)
+        process.send(id="list", method="tools/list", params={"_meta": ENVELOPE})
+        with pytest.raises(queue.Empty):
+            process.out.get(timeout=1)
+        held_back.open()
+        assert "tools" in process.answer("list")["result"]
+        end(process)
+
+
+def test_stored_content_is_not_kept_with_the_resources(start, cache, config, held_back):
+    """It is listed for a while, and the rest of the list is given early all the same."""
+    file = config(f"[store]\nurl = {json.dumps((cache.parents[1] / 'stored').as_uri())}\n")
+    first = start("serve", "--config", file)
+    first.initialize("claude-code")
+    first.offered()
+    first.send(id="put", method="tools/call", params={"name": "gateway_put", "arguments": {"data": "aGVsbG8="}})
+    assert "result" in first.answer("put")
+    names_with(first, "resources/list", ["look", "directory"])
+    end(first)
+    process = held_back("--config", file)
+    assert names(process, "resources/list") == ["look", "find"]
+    held_back.open()
+    while json.loads(process.out.get(timeout=PATIENCE)).get("method") != "notifications/resources/list_changed":
+        pass
+    assert "directory" in names(process, "resources/list")
+    end(process)
 
 
 def test_a_list_that_has_changed_is_announced_and_given_at_the_next_start(start, cache, config, held_back):

@@ -260,7 +260,9 @@ def test_what_others_changed_since_stays(command, home, pictures):
     file.write_text(file.read_text().replace('"ui_font_size": 16', '"ui_font_size": 18'))
     ended = command("uninstall", "zed")
     assert ended.code == 0
-    assert "the gateway's entry was removed; the file has been changed by others" in ended.out
+    removed, changed = ended.out.splitlines()
+    assert removed == f"{file}: removed the gateway's entry 'gateway'; everything else in it was kept as it is"
+    assert "Zed, or you, changed the file since the gateway was registered, so the file of before was not" in changed
     assert file.read_text() == (FILES / "zed.json").read_text().replace("16", "18")
 
 

@@ -222,6 +222,18 @@ def test_in_a_terminal_it_says_that_it_waits_for_a_host_and_ends_with_the_input(
         assert (process.returncode, out) == (0, "")
 
 
+def test_a_cluster_is_not_joined_over_stdio_and_the_log_says_so_once(start, pictures):
+    file = pictures()
+    file.write_text(f'[cluster]\nurl = "redis://127.0.0.1:1"\n{file.read_text()}')
+    process = start("serve", "--config", file)
+    process.initialize()
+    process.offered()
+    process.process.stdin.close()
+    said = [line for line in process.rest(process.err) if "[cluster]" in line]
+    assert len(said) == 1
+    assert "[cluster] is not used over stdio" in said[0]
+
+
 def test_a_host_on_a_pipe_is_told_nothing_of_it(start, pictures):
     process = start("serve", "--config", pictures())
     process.initialize()

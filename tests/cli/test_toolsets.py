@@ -111,17 +111,32 @@ def test_a_host_that_has_the_project_open_gets_its_toolset(start, config, projec
     assert own(process.offered()) == ["pics__picture"]
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ('toolset = "other"\n', "there is no toolset 'other'"),
-        ('[upstreams.evil]\ncommand = "sh"\n', "a project can only choose a toolset of your configuration"),
-    ],
-)
-def test_a_project_that_asks_for_anything_else_gets_nothing(start, config, project, content, words):
-    folder = project(content)
+@pytest.mark.parametrize("shared", [(), ("--shared",)])
+def test_a_project_with_a_misspelt_toolset_gets_nothing_and_everybody_is_told_why(
+    start, command, config, project, shared
+):
+    folder = project('toolset = "drw"\n')
+    process = start("serve", *shared, "--config", config, cwd=folder)
+    told = process.initialize()["instructions"]
+    assert f"{folder / '.mcp-gateway.toml'} asks for the toolset 'drw', which the configuration" in told
+    assert "did you mean 'draw'?" in told
+    process.send(id="list", method="tools/list", params={})
+    assert own(tool["name"] for tool in process.answer("list")["result"]["tools"]) == []
+    process.send(id="call", method="tools/call", params={"name": "pics__picture", "arguments": {}})
+    assert "there is no toolset 'drw' (did you mean 'draw'?" in json.dumps(process.answer("call"))
+    words = "there is no toolset 'drw' (did you mean 'draw'?"
+    assert f"offered nothing: {words}" in command("status").out
+    log = command("logs").out
+    assert sum(words in line and "offered no server's tools" in line for line in log.splitlines()) == 1
+    process.process.stdin.close()
+    assert process.wait() == 0
+
+
+def test_a_project_that_asks_for_anything_else_gets_no_gateway(start, config, project):
+    folder = project('[upstreams.evil]\ncommand = "sh"\n')
     process = start("serve", "--config", config, cwd=folder)
     assert process.wait() == 2
+    words = "a project can only choose a toolset of your configuration"
     said = [line for line in process.rest(process.err) if words in line]
     assert said
     assert all(str(folder / ".mcp-gateway.toml") in line and "--toolset" not in line for line in said)
@@ -130,7 +145,7 @@ def test_a_project_that_asks_for_anything_else_gets_nothing(start, config, proje
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ('toolset = "drw"\n', "there is no toolset 'drw': in this folder, the gateway does not start on stdio"),
+        ('toolset = "drw"\n', "there is no toolset 'drw': hosts on stdio are offered nothing in this folder"),
         ('[upstreams.evil]\ncommand = "sh"\n', "has the key 'upstreams'"),
         ('toolset = "draw"\n', "hosts on stdio get the toolset 'draw' in this folder"),
     ],

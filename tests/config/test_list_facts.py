@@ -69,6 +69,13 @@ def test_each_fact_counts(config, environ, tmp_path):
     assert digest(other, environ) not in seen
 
 
+def test_the_first_gateway_after_a_login_has_the_same_facts_as_the_next(config, environ):
+    """The runtime folder is gone after every restart of the machine, and the first gateway makes it."""
+    before = digest(config, environ)
+    own_folder()  # makes it
+    assert digest(config, environ) == before
+
+
 def test_a_configuration_of_the_same_content_that_was_written_again_is_another(config, environ):
     before = digest(config, environ)
     os.utime(config, (0, 0))

@@ -260,17 +260,24 @@ async def test_the_project_of_a_host_that_is_not_on_stdio_says_nothing(served, p
     assert host.asked == []
 
 
-async def test_a_file_that_cannot_be_used_ends_the_request_and_not_the_next_one(served, project):
+async def test_a_file_that_cannot_be_used_ends_the_request_and_not_the_next_one(served, project, caplog):
     gateway, host = served(), Rooted(project.as_uri())
     (project / ".mcp-gateway.toml").write_text("[upstreams]\n")
     with pytest.raises(ConfigError, match="can only choose a toolset"):
         await listed(gateway, ROOTED, host)
     (project / ".mcp-gateway.toml").write_text('toolset = "wrk"\n')
+    gateway.left("s1")
+    assert await listed(gateway, ROOTED, host) == []
+    said = gateway.unknown_toolset(ROOTED)
+    assert said is not None
+    assert "there is no toolset 'wrk' (did you mean 'work'?" in said
+    assert sum("there is no toolset 'wrk' (did you mean 'work'?" in line for line in caplog.messages) == 1
     with pytest.raises(UnknownToolset, match="did you mean 'work'"):
-        await listed(gateway, ROOTED, host)
+        await gateway.respond("tools/call", {"name": "docs__find"}, ROOTED, host=host)
     (project / ".mcp-gateway.toml").write_text('toolset = "work"\n')
     await gateway.roots_changed("s1")
     assert await listed(gateway, ROOTED, host) == ["docs__find"]
+    assert gateway.unknown_toolset(ROOTED) is None
 
 
 async def test_without_any_toolsets_no_host_is_asked_for_its_project(router, docs, mail, project):

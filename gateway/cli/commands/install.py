@@ -34,7 +34,14 @@ from gateway.hosts.config_files.hosts import HOSTS, HostFormat, find_host
 from gateway.hosts.config_files.import_servers import known_to
 from gateway.hosts.config_files.launch_command import Launch, given_in, is_own, launch_in, lives_in_cache, own_launch
 from gateway.hosts.config_files.machine import Machine
-from gateway.hosts.config_files.register_gateway import Registered, host_document, register, unregister, user_file
+from gateway.hosts.config_files.register_gateway import (
+    Registered,
+    Unregistered,
+    host_document,
+    register,
+    unregister,
+    user_file,
+)
 from gateway.hosts.config_files.registration_status import RegistrationStatus, registration_status
 from gateway.hosts.config_files.servers import read_servers
 from gateway.hosts.config_files.servers_behind import ServersBehind, removal, servers_behind
@@ -156,14 +163,22 @@ def uninstall(
     elif done.exact:
         say(f"{target}: as it was before, byte for byte")
     else:
-        say(f"{target}: the gateway's entry was removed; the file has been changed by others since it was registered")
-        if done.put_back:
-            say(f"put back: {', '.join(done.put_back)}")
-        for folder, server in done.missing:
-            remark(f"not put back: {server} for {folder} alone, which others took out since")
-        if done.backup is not None:
-            say(f"the previous version is kept in {done.backup}")
+        _say_removed(known, name, done)
     return DONE
+
+
+def _say_removed(host: HostFormat, name: str, done: Unregistered) -> None:
+    """Say what was removed from a file that is not what it was before, because it has been written since."""
+    say(f"{done.file}: removed the gateway's entry {name!r}; everything else in it was kept as it is")
+    if done.put_back:
+        say(f"put back: {', '.join(done.put_back)}")
+    for folder, server in done.missing:
+        remark(f"not put back: {server} for {folder} alone, which others took out since")
+    if done.backup is not None:
+        say(
+            f"{host.title}, or you, changed the file since the gateway was registered, so the file of before was not "
+            f"put in its place; it is still in {done.backup}"
+        )
 
 
 def _configuration(asked: Path | None, profile: str | None, toolset: str | None) -> tuple[Path, Settings]:

@@ -28,7 +28,7 @@ from gateway.cli.controlled_gateway import HostFacingState, Start, controlled_ga
 from gateway.cli.exit_codes import DONE, TERMINATED, refuse
 from gateway.cli.shared_hosts import HostsBeside
 from gateway.cli.terminal import remark
-from gateway.cli.toolset_option import ToolsetName, reached_of, toolsets_of
+from gateway.cli.toolset_option import ToolsetName, served_of, toolsets_of
 from gateway.config.builtin_profiles import load_profiles
 from gateway.config.schema import HttpSettings, LogFormat, LogLevel, Settings
 from gateway.core.model.json_values import as_object
@@ -121,7 +121,7 @@ def serve(
         changed = _with_console(
             _listening(_logging(_modelled(settings, model), log_format, log_level), port, bind), console
         )
-        return reached_of(changed, toolsets, of_project)
+        return served_of(changed, toolsets, of_project)
 
     loaded = loaded_for(config, upstream, command)
     toolsets = () if http else toolsets_of(toolset, loaded.settings)

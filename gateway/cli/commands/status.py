@@ -145,7 +145,9 @@ def _host(host: Mapping[str, Any]) -> str:
     whose = "" if principal == "local" else f" of {plain(principal, 100)}{which}"
     asked = counted(host["requests"], "request")
     process = f", process {host['pid']}" if host.get("pid") is not None else ""
-    return f"{named}{whose}: {host['revision']}, {profile}, for {since(host['since'])}, {asked}{process}"
+    problem = host.get("problem")  # missing in the status of an older gateway
+    nothing = f"; offered nothing: {plain(problem, 1_000)}" if problem else ""
+    return f"{named}{whose}: {host['revision']}, {profile}, for {since(host['since'])}, {asked}{process}{nothing}"
 
 
 def _attached(host: Mapping[str, Any]) -> str:

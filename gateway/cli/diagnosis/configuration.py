@@ -116,7 +116,7 @@ def _contents(loaded: LoadedSettings) -> Iterator[CheckResult]:
 
 
 def _project(settings: Settings) -> Iterator[CheckResult]:
-    """Report the toolset of the project here: with one that does not exist, a host on stdio gets no gateway at all."""
+    """Report the toolset of the project here: with one that does not exist, a host on stdio is offered nothing."""
     file = project_file_here() if settings.toolsets else None
     if file is None:
         return
@@ -128,7 +128,7 @@ def _project(settings: Settings) -> Iterator[CheckResult]:
     if name in settings.toolsets:
         yield CheckResult(ABOUT, "ok", f"hosts on stdio get the toolset {name!r} in this folder ({file})")
     elif name is not None:
-        text = f"{file}: there is no toolset {plain(name, 80)!r}: in this folder, the gateway does not start on stdio"
+        text = f"{file}: there is no toolset {plain(name, 80)!r}: hosts on stdio are offered nothing in this folder"
         yield CheckResult(ABOUT, "problem", text, which_toolset(name, settings.toolsets))
 
 

@@ -100,6 +100,13 @@ def replacing_text(profiles: Mapping[str, Profile]) -> tuple[str, ...]:
     return tuple(name for name, one in showing_pages(profiles).items() if one.structured.host in places)
 
 
+def reading_data(profiles: Mapping[str, Profile]) -> tuple[str, ...]:
+    """Return the hosts that show pages, and whose models read structured content, whatever is beside it."""
+    return tuple(
+        name for name, one in showing_pages(profiles).items() if one.structured.host in apps.TAKEN_BY_THE_MODEL
+    )
+
+
 async def check_pages(
     router: Router,
     server: str,

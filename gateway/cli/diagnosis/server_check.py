@@ -16,6 +16,7 @@ from gateway.cli.diagnosis.page_check import (
     CheckedPage,
     check_pages,
     host_profile,
+    reading_data,
     replacing_text,
 )
 from gateway.cli.diagnosis.selection import Arguments, PlannedCall, Skipped, matches, select
@@ -25,9 +26,10 @@ from gateway.config.schema import Settings
 from gateway.content.media import MediaWorkers
 from gateway.content.shaping import Shaper
 from gateway.content.store import MemoryStore
-from gateway.core.apps import for_the_model
+from gateway.core.apps import HEAVY_CHARS, for_the_model
 from gateway.core.model.blocks import Block, ResourceBlock, TextBlock, UnknownBlock
 from gateway.core.model.caller import Caller
+from gateway.core.model.json_size import wire_chars
 from gateway.core.model.json_values import as_object
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.profile import Profile, ProfileSource
@@ -72,7 +74,7 @@ class Checkup:
     `refused` are the cases of calls that failed with arguments that were made up: what hosts show of that says nothing
     about the tool. `pages` are the pages of all tools that have one, called or not. `with_data` are the names of the
     cases of tools with a page that returned structured content, which the models of the hosts in `replacing` read in
-    place of the text.
+    place of the text. `heavy` has the characters of what is too much for the models of the hosts in `reading`, by case.
     """
 
     server: str
@@ -86,6 +88,8 @@ class Checkup:
     refused: Sequence[Case] = ()
     with_data: frozenset[str] = frozenset()
     replacing: Sequence[str] = ()
+    heavy: Mapping[str, int] = field(default_factory=dict[str, int])
+    reading: Sequence[str] = ()
 
     @property
     def is_good(self) -> bool:
@@ -99,7 +103,8 @@ class Checkup:
     @property
     def advised(self) -> int:
         """The number of pieces of advice."""
-        return sum(map(len, (*self.advice.values(), *self.on_tools.values(), *(page.faults for page in self.pages))))
+        advice = (*self.advice.values(), *self.on_tools.values(), *(page.faults for page in self.pages), self.heavy)
+        return sum(map(len, advice))
 
     def to_json(self) -> dict[str, Any]:
         """Return the results as JSON."""
@@ -113,7 +118,12 @@ class Checkup:
             },
             "skipped": [{"tool": one.tool, "why": one.why} for one in self.skipped],
             "pages": [page.to_json() for page in self.pages],
-            "structured_content": {"tools": sorted(self.with_data), "replaces_text_in": list(self.replacing)},
+            "structured_content": {
+                "tools": sorted(self.with_data),
+                "replaces_text_in": list(self.replacing),
+                "too_large_for_models": dict(self.heavy),
+                "read_in": list(self.reading),
+            },
             "for_pages": [{"tool": case.tool, "result": case.shows} for case in self.for_pages],
             "made_up": {case.tool: dict(case.arguments) for case in self.refused},
         }
@@ -141,7 +151,7 @@ async def check_server(settings: Settings, wanted: CheckOptions, say: Say) -> Ch
         profiles = load_profiles(settings)
         pages = await check_pages(router, server, profiles, lambda name: matches(name, wanted.only), check.with_data)
     checked = check.done(skipped, pages, wanted.only, monotonic() - started)
-    return replace(checked, replacing=replacing_text(profiles))
+    return replace(checked, replacing=replacing_text(profiles), reading=reading_data(profiles))
 
 
 @asynccontextmanager
@@ -187,6 +197,7 @@ class _Check:
         self._advice: dict[str, Sequence[Advice]] = {}
         self._failed: dict[str, str] = {}
         self._with_data: dict[str, str] = {}
+        self._data_chars: dict[str, int] = {}
 
     async def connected(self, say: Say) -> None:
         """Wait until the server is ready. Raises UpstreamUnavailable if it does not become ready."""
@@ -239,8 +250,9 @@ class _Check:
             self._failed[call.title] = f"it reports an error: {_first_text(raw)}"
         case = self._case(call, describe_result(raw), refused=is_error)
         if case not in self._refused:
-            if for_the_model(call.tool) and lift(raw).has_structured_content:
+            if for_the_model(call.tool) and (lifted := lift(raw)).has_structured_content:
                 self._with_data[case.name] = call.tool_name
+                self._data_chars[case.name] = wire_chars(lifted.structured_content)
             for host in self._hosts_of(call):
                 self._cells.append(await self._cell(host, case, call, raw, shaper))
 
@@ -292,7 +304,19 @@ class _Check:
         aside = tuple(self._for_pages), tuple(self._refused)
         shown = {tool for page in pages for tool in page.tools}
         with_data = frozenset(name for name, tool in self._with_data.items() if tool in shown)
-        return Checkup(self._server, outcome, self._advice, on_tools, self._failed, skipped, pages, *aside, with_data)
+        heavy = {name: chars for name in with_data if (chars := self._data_chars[name]) > HEAVY_CHARS}
+        return Checkup(
+            self._server,
+            outcome,
+            self._advice,
+            on_tools,
+            self._failed,
+            skipped,
+            pages,
+            *aside,
+            with_data,
+            heavy=dict(sorted(heavy.items())),
+        )
 
     def _case(self, call: PlannedCall, shows: str, *, refused: bool) -> Case:
         """Return the case of a call. If made-up arguments were `refused`, no host's view of it is judged."""

@@ -6,7 +6,17 @@ https://developers.openai.com/apps-sdk/reference (the keys of its predecessor, w
 
 from gateway.core.apps.page import PAGE_TYPE, PageFacts, page_facts
 from gateway.core.apps.readers import Readers
-from gateway.core.apps.results import AS_IT_CAME, TAKEN_BY_THE_MODEL, AppResult, Mirrored, for_app, mirrored
+from gateway.core.apps.results import (
+    AS_IT_CAME,
+    FOR_THE_PAGE_ALONE,
+    HEAVY_CHARS,
+    TAKEN_BY_THE_MODEL,
+    AppResult,
+    Mirrored,
+    for_app,
+    mirrored,
+    sized,
+)
 from gateway.core.apps.tools import (
     DECLARED,
     Audience,
@@ -37,6 +47,8 @@ from gateway.core.apps.uris import (
 __all__ = [
     "AS_IT_CAME",
     "DECLARED",
+    "FOR_THE_PAGE_ALONE",
+    "HEAVY_CHARS",
     "PAGE_TYPE",
     "SCHEME",
     "SKILL_SCHEME",
@@ -65,6 +77,7 @@ __all__ = [
     "page_facts",
     "pages",
     "shows_apps",
+    "sized",
     "split",
     "without_pages",
 ]

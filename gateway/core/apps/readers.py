@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gateway.core.apps.results import TAKEN_BY_THE_MODEL
+from gateway.core.apps.results import FOR_THE_PAGE_ALONE, HEAVY_CHARS, TAKEN_BY_THE_MODEL, sized
 from gateway.core.apps.tools import Audience
 from gateway.core.model.blocks import Block, ResourceBlock, TextBlock
 from gateway.core.model.envelope import Envelope
@@ -13,9 +13,6 @@ from gateway.core.model.json_values import is_dict, is_list
 from gateway.core.profiles.profile import Profile
 from gateway.core.wording import counted
 
-_LONG = 100_000
-"""Characters of a page's data that are too many for a model: most contexts hold a few times as much."""
-_CHARS_PER_TOKEN = 4
 _COMPARED = 200
 """Characters by which the page's data is found in a text, where its middle may be cut out."""
 
@@ -43,24 +40,24 @@ class Readers:
         media = sum(_chars_of(block) is None for block in self.sent.blocks)
         if not self._replaces_content:
             beside = f", and {counted(media, 'block')} of other kinds" if media else ""
-            yield f"the content: {_sized(self._content_chars)}{beside}"
+            yield f"the content: {sized(self._content_chars)}{beside}"
         elif media and host == "replaces-text":
             yield f"of the content {counted(media, 'block')} without text"
         if self._data:
-            yield f"structured content, {_sized(self._data_chars)}: {TAKEN_BY_THE_MODEL.get(host) or _UNTAKEN[host]}"
+            yield f"structured content, {sized(self._data_chars)}: {TAKEN_BY_THE_MODEL.get(host) or _UNTAKEN[host]}"
         yield from self._shared_lines()
 
     def page_lines(self) -> Iterator[str]:
         """Yield what the page reads, with sizes."""
         shaped = "as the server sent it" if self.audience == "app" else "the same as is sent for the model"
-        yield f"the content, {shaped}: {counted(len(self.sent.blocks), 'block')}, {_sized(self._content_chars)}"
+        yield f"the content, {shaped}: {counted(len(self.sent.blocks), 'block')}, {sized(self._content_chars)}"
         if self._data and self.profile.apps.data == "text" and self.audience != "app":
             got = "it reads the text instead" if self._repeating is not None else "it gets no other"
-            yield f"structured content, {_sized(self._data_chars)}: this host loses it on the way to the page; {got}"
+            yield f"structured content, {sized(self._data_chars)}: this host loses it on the way to the page; {got}"
         elif self._data:
-            yield f"structured content, as the server sent it: {_sized(self._data_chars)}"
+            yield f"structured content, as the server sent it: {sized(self._data_chars)}"
         if self.sent.meta:
-            yield f"_meta, as the server sent it: {_sized(wire_chars(self.sent.meta))}, which no model reads"
+            yield f"_meta, as the server sent it: {sized(wire_chars(self.sent.meta))}, which no model reads"
 
     def _shared_lines(self) -> Iterator[str]:
         """Yield what both of them read of the page's data."""
@@ -73,15 +70,12 @@ class Readers:
         if self._repeating is not None and not self._replaces_content:
             place, chars = self._repeating
             read += chars
-            yield f"of the page's data, {_sized(chars)} are in block {place} of the content, as text"
+            yield f"of the page's data, {sized(chars)} are in block {place} of the content, as text"
         if not read and not maybe:
             yield "of the page's data it reads nothing"
-        elif read + maybe > _LONG:
-            reads, chars = ("reads", read) if read > _LONG else ("may read", read + maybe)
-            yield (
-                f"warning: of the page's data the model {reads} {_sized(chars)}: put what only the page needs into "
-                '_meta, or let the page fetch it with a tool of its own (visibility: ["app"])'
-            )
+        elif read + maybe > HEAVY_CHARS:
+            reads, chars = ("reads", read) if read > HEAVY_CHARS else ("may read", read + maybe)
+            yield f"warning: of the page's data the model {reads} {sized(chars)}: {FOR_THE_PAGE_ALONE}"
 
     @property
     def _replaces_content(self) -> bool:
@@ -127,8 +121,3 @@ def _chars_of(block: Block) -> int | None:
     if isinstance(block, TextBlock):
         return len(block.text)
     return len(block.resource.text) if isinstance(block, ResourceBlock) and block.resource.text is not None else None
-
-
-def _sized(chars: int) -> str:
-    """Word a size: `780,000 characters (about 195,000 tokens)`."""
-    return f"{counted(chars, 'character')} (about {counted(-(-chars // _CHARS_PER_TOKEN), 'token')})"

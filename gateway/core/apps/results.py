@@ -12,6 +12,7 @@ from gateway.core.model.json_values import as_object, is_list
 from gateway.core.model.notes import Note
 from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import Profile
+from gateway.core.wording import counted
 
 TAKEN_BY_THE_MODEL = {
     "replaces-all": "this host's model reads it in place of the content, pictures included",
@@ -20,6 +21,16 @@ TAKEN_BY_THE_MODEL = {
     "dumped": "this host's model reads it beside the content",
 }
 """The part of a result that a model reads if structured content is sent for a page, by `structured.host`."""
+
+HEAVY_CHARS = 100_000
+"""Characters of a page's data that are too many for a model: most contexts hold a few times as much."""
+
+FOR_THE_PAGE_ALONE = (
+    'put what only the page needs into _meta, or let the page fetch it with a tool of its own (visibility: ["app"])'
+)
+"""What the author of a server can do about data that is too large for a model."""
+
+_CHARS_PER_TOKEN = 4
 
 AS_IT_CAME = Note(kind="app", text="sent as it came, because only a page reads it")
 """The note on a result that no model reads."""
@@ -88,6 +99,11 @@ def mirrored(envelope: Envelope, profile: Profile, *, is_said: bool) -> Mirrored
     return Mirrored(envelope.model_copy(update={"blocks": blocks}).with_note(note), rules)
 
 
+def sized(chars: int) -> str:
+    """Word a size: `780,000 characters (about 195,000 tokens)`."""
+    return f"{counted(chars, 'character')} (about {counted(-(-chars // _CHARS_PER_TOKEN), 'token')})"
+
+
 def for_app(
     shaped: Mapping[str, Any], raw: WireObject, profile: Profile, first: str | None, changes: Sequence[Note] = ()
 ) -> AppResult:
@@ -104,12 +120,23 @@ def for_app(
     words = "structured content is sent as it came, for the page"
     instead = TAKEN_BY_THE_MODEL.get(profile.structured.host)
     notes.append(Note(kind="app", text=f"{words}; {instead}" if instead else words))
+    notes += _heavy(raw["structuredContent"], profile)
     if first is not None and not _begins_with(result.get("content"), first):
         result["content"] = [{"type": "text", "text": first}, *result.get("content", ())]
         notes.append(Note(kind="app", text="structured content as the first text too: this host's pages get no other"))
     elif first is None and profile.apps.data == "text":
         notes.append(_TOO_LONG)
     return AppResult(result, tuple(notes))
+
+
+def _heavy(data: Any, profile: Profile) -> list[Note]:
+    """Return a warning if the page's data fills much of the context of this host's model, as it is never cut."""
+    host = profile.structured.host
+    if (host not in TAKEN_BY_THE_MODEL and host != "unknown") or (chars := wire_chars(data)) <= HEAVY_CHARS:
+        return []
+    reads = "may go" if host == "unknown" else "goes"
+    words = f"warning: the page's data {reads} to this host's model whole, {sized(chars)}: {FOR_THE_PAGE_ALONE}"
+    return [Note(kind="app", text=words)]
 
 
 def _begins_with(content: Any, data: str) -> bool:

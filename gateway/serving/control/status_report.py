@@ -153,6 +153,7 @@ def _host(host: ConnectedHostPort, router: "Router", shared: SharedPort | None) 
         "principal": caller.principal,
         "token": caller.token,
         "toolsets": list(caller.toolsets),
+        "problem": router.unknown_toolset(caller),
         "profile": profile,
         "because": because,
         "since": moment_text(host.since),

@@ -188,6 +188,12 @@ class Announcer:
         """Return the kinds of those changes that this host is to hear of, with the URI of a resource."""
         return {change.kind: change.uri for change in changes if self._service.hears(caller, change)}
 
+    async def tell_listener(self, caller: Caller, kind: str) -> None:
+        """Notify a host of 2026-07-28 of a changed list, where it listens for that."""
+        for stream in tuple(self._streams.values()):
+            if host_of(stream.caller) == host_of(caller):
+                await stream.bus.publish(_EVENTS[kind]())
+
     async def tell(self, connection: Connection, kind: str, uri: str | None = None) -> None:
         """Notify the host of a connection of a changed list, or resource. Waits a while for one that does not read."""
         method = f"notifications/{kind}/list_changed" if uri is None else "notifications/resources/updated"

@@ -9,6 +9,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from anyio import to_thread
@@ -205,17 +206,20 @@ class Downstream:
         self, request: HostRequest, asked: AskedList, ctx: ServerRequestContext[Any, Any]
     ) -> dict[str, Any]:
         """Answer a request for a list, and notify a host that was given another one early."""
-        kind, connection = LISTS[request.method], ctx.session._connection  # pyright: ignore[reportPrivateUsage]
+        kind, connection = LISTS[request.method].notified, ctx.session._connection  # pyright: ignore[reportPrivateUsage]
+        modern = request.revision in MODERN_REVISIONS
+        old, new = partial(self.announcer.tell, connection), partial(self.announcer.tell_listener, request.caller)
+        tell = new if modern else old
         try:
             result = await self._served(request)
         except MCPError:
             if asked.given is not None:  # what it was given is not known to be right
-                await self.announcer.tell(connection, kind)
+                await tell(kind)
             raise
         hears = self._service.hears(request.caller, Change(kind))
         if await self._keeper.is_other(request.method, asked, result, connection, hears=hears):
             _logger.info("the host was given other %s early: it is told to ask again", kind)
-            await self.announcer.tell(connection, kind)
+            await tell(kind)
         return result
 
     def _note_opened(self, ctx: ServerRequestContext[Any, Any]) -> None:

@@ -8,7 +8,9 @@ they differ (`gateway.serving.mcp.list_keeper`).
                                    early stage    tools/list, with an id of its own, queued for the gateway
                                    gateway        notifications/tools/list_changed, if its list is another one
 
-Only hosts of the handshake era are: those of 2026-07-28 hear of changes only if they have subscribed to them.
+A host of 2026-07-28 hears only of changes that it has subscribed to. Some wait for the acknowledgement before they ask
+for lists (Claude Code 2.1.329), so that is given early as well, and the gateway's own is not passed on. Only lists of
+which the host is to hear are given to it early.
 """
 
 import os
@@ -16,8 +18,16 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from gateway.config.list_facts import ListFacts
+from gateway.core.model.json_values import as_object
+from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SUBSCRIPTION_ID
 from gateway.serving.mcp.handshake import Handshake
 from gateway.serving.mcp.kept_lists import LISTS, AskedList, KeptLists, key_of_list
+
+ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
+
+_KINDS = ("tools", "prompts", "resources")
+_ENVELOPE = (PROTOCOL_VERSION, CLIENT_INFO, CLIENT_CAPABILITIES)
+_LISTEN = {"_meta", "notifications"}
 
 
 class Check(NamedTuple):
@@ -37,26 +47,60 @@ class EarlyLists:
         self._kept = kept
         self._checked: set[str] = set()
         self._own_ids: frozenset[str] = frozenset()
+        self._envelope: Mapping[str, Any] | None = None
+        self._heard: frozenset[str] = frozenset()
+        self._acknowledged: frozenset[str | int] = frozenset()
 
     def asked(self, method: str, params: Mapping[str, Any] | None, handshake: Handshake) -> AskedList | None:
         """Return the list that a request asks for; None if it is not one that is kept."""
-        if method not in LISTS or handshake.era != "handshake" or handshake.client is None:
+        if method not in LISTS or set(params or {}) - {"_meta"}:  # a page of it
             return None
-        if set(params or {}) - {"_meta"}:  # a page of it
+        if handshake.era == "handshake" and handshake.client is not None:
+            return AskedList(key_of_list(self.facts.digest, method, handshake.revision, handshake.client))
+        self._envelope = handshake.envelope
+        if handshake.era != "modern" or self._envelope is None:
             return None
-        return AskedList(key_of_list(self.facts.digest, method, handshake.revision, handshake.client))
+        client = {"clientInfo": self._envelope.get(CLIENT_INFO), "capabilities": self._envelope[CLIENT_CAPABILITIES]}
+        return AskedList(key_of_list(self.facts.digest, method, self._envelope[PROTOCOL_VERSION], client))
 
     def given(self, method: str, asked: AskedList) -> Check | None:
         """Return the answer to a request that arrived before the gateway is ready; None if there is none."""
+        if self._envelope is not None and LISTS[method].notified not in self._heard:
+            return None
         if asked.key is None or (kept := self._kept.read(asked.key, method)) is None:
             return None
-        request = None
+        request: dict[str, Any] | None = None
         if asked.key not in self._checked:
             self._checked.add(asked.key)
             own_id = f"mcp-gateway early {os.urandom(8).hex()}"
             self._own_ids |= {own_id}
             request = {"jsonrpc": "2.0", "id": own_id, "method": method}
+            if self._envelope is not None:
+                request["params"] = {"_meta": {key: self._envelope[key] for key in _ENVELOPE if key in self._envelope}}
         return Check(kept.result, request, asked._replace(given=kept.digest))
+
+    def acknowledge(self, request: Mapping[str, Any], handshake: Handshake) -> dict[str, Any] | None:
+        """Return the acknowledgement of a request to hear of changes of lists; None if it is for anything else."""
+        params = as_object(request.get("params"))
+        wanted = as_object(params.get("notifications"))
+        heard = {kind for kind in _KINDS if wanted.get(f"{kind}ListChanged") is True}
+        if request["method"] != "subscriptions/listen" or handshake.era != "modern" or set(params) - _LISTEN:
+            return None
+        if not heard or any(value for key, value in wanted.items() if key.removesuffix("ListChanged") not in heard):
+            return None
+        self._heard |= heard
+        self._acknowledged |= {request["id"]}
+        honored = {f"{kind}ListChanged": True for kind in _KINDS if kind in heard}
+        return {
+            "jsonrpc": "2.0",
+            "method": ACKNOWLEDGED,
+            "params": {"_meta": {SUBSCRIPTION_ID: request["id"]}, "notifications": honored},
+        }
+
+    def is_acknowledged(self, params: Mapping[str, Any] | None) -> bool:
+        """Whether the gateway's acknowledgement with these params says again what the host was given early."""
+        meta = as_object((params or {}).get("_meta"))
+        return bool(self._acknowledged) and meta.get(SUBSCRIPTION_ID) in self._acknowledged
 
     def is_own(self, request_id: object) -> bool:
         """Whether a request is one that checks a list, so that the host is not to see the answer."""

@@ -28,7 +28,7 @@ from gateway.core.model.json_shape import DEEPEST, is_deep, may_be_deep
 from gateway.core.model.json_values import is_dict
 from gateway.core.model.wire import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
 from gateway.serving.mcp.claim_stdio import claim, is_ready, nothing, size_that_fits, stderr
-from gateway.serving.mcp.early_lists import EarlyLists
+from gateway.serving.mcp.early_lists import ACKNOWLEDGED, EarlyLists
 from gateway.serving.mcp.handshake import Handshake, Identity, Refusal
 from gateway.serving.mcp.kept_lists import AskedList
 
@@ -176,6 +176,10 @@ class EarlyStdio:
         """Whether a request was made here, on the host's behalf: the host is not to see its answer."""
         return self.lists is not None and self.lists.is_own(request_id)
 
+    def is_said(self, method: str, params: Mapping[str, Any] | None) -> bool:
+        """Whether the host has been given this notification early: it is not to get it again."""
+        return method == ACKNOWLEDGED and self.lists is not None and self.lists.is_acknowledged(params)
+
     @property
     def waiting(self) -> int:
         """The number of messages to take."""
@@ -294,6 +298,13 @@ class EarlyStdio:
     def _ask(self, request: dict[str, Any], size: int) -> None:
         """Answer a request for a list that is known, if the gateway cannot yet; otherwise it waits for the gateway."""
         lists, method = self.lists, request["method"]
+        if (
+            lists is not None
+            and not self._is_served
+            and (told := lists.acknowledge(request, self.handshake)) is not None
+        ):
+            self._reply(told)
+            return self._keep(request, size)
         asked = None if lists is None else lists.asked(method, request.get("params"), self.handshake)
         if lists is None or asked is None or self._is_served or (early := lists.given(method, asked)) is None:
             return self._keep(request, size, asked)

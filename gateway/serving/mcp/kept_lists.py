@@ -20,15 +20,26 @@ from gateway.config.find_config import cache_folder
 from gateway.core.model.json_shape import is_deep
 from gateway.core.model.json_values import as_object, is_dict, is_list
 
-LISTS: Mapping[str, str] = {"tools/list": "tools", "prompts/list": "prompts"}
-"""The lists that are kept, each with its member of the result, which is also the name of its notification.
 
-Resources are not among them: content that the gateway stores for a while is listed there.
-"""
+class ListKind(NamedTuple):
+    """A list: its member of the result, the member by which its items are known, and whose notification is its own."""
+
+    member: str
+    name: str
+    notified: str
+
+
+LISTS: Mapping[str, ListKind] = {
+    "tools/list": ListKind("tools", "name", "tools"),
+    "prompts/list": ListKind("prompts", "name", "prompts"),
+    "resources/list": ListKind("resources", "uri", "resources"),
+    "resources/templates/list": ListKind("resourceTemplates", "uriTemplate", "resources"),
+}
+"""The lists that are kept. Claude Code counts a server as connected when it has the first three."""
 
 LARGEST = 4 * 1024 * 1024
 """Bytes of a file beyond which it is neither written nor read."""
-MOST = 64
+MOST = 128
 """Maximum number of files: those used last."""
 KEPT_SECONDS = 30 * 86_400
 """The age at which a list that was not given again is no longer used."""
@@ -132,7 +143,7 @@ def _content(path: Path) -> bytes:
         return opened.read(LARGEST)
 
 
-def _parsed(content: bytes, name: str) -> KeptList:
+def _parsed(content: bytes, kind: ListKind) -> KeptList:
     """Raises ValueError if the content is not one that was kept whole."""
     line, _, body = content.partition(b"\n")
     head = as_object(json.loads(line))
@@ -144,7 +155,7 @@ def _parsed(content: bytes, name: str) -> KeptList:
     result = json.loads(body)
     if not is_dict(result) or is_deep(result) or "nextCursor" in result:
         raise ValueError("not the whole of a list")
-    items = result.get(name)
-    if not is_list(items) or not all(isinstance(as_object(item).get("name"), str) for item in items):
+    items = result.get(kind.member)
+    if not is_list(items) or not all(isinstance(as_object(item).get(kind.name), str) for item in items):
         raise ValueError("not a list")
     return KeptList(result, digest)

@@ -8,9 +8,10 @@ from weakref import WeakKeyDictionary
 from anyio import to_thread
 from mcp.server.connection import Connection
 
+from gateway.content.store.handles import URI_SCHEME
 from gateway.core.model.json_values import as_list, as_object
 from gateway.core.profiles.calibrate_profile import TOOLS as CALIBRATING_TOOLS
-from gateway.serving.mcp.kept_lists import LISTS, AskedList, KeptLists
+from gateway.serving.mcp.kept_lists import LISTS, AskedList, KeptLists, ListKind
 from gateway.upstream.transports.messages import write_fields
 
 
@@ -20,7 +21,7 @@ class ListKeeper:
     def __init__(self, kept: KeptLists | None = None) -> None:
         self._kept = kept
         self._keys: WeakKeyDictionary[Connection, dict[str, str]] = WeakKeyDictionary()
-        """The keys of the lists that each connection was given, by the names of their notifications."""
+        """The keys of the lists that each connection was given, by their methods."""
 
     async def is_other(
         self, method: str, asked: AskedList, result: Mapping[str, Any], connection: Connection, *, hears: bool
@@ -29,38 +30,47 @@ class ListKeeper:
 
         `hears`: whether the host is notified of changes of this list. If it is not, it is never given one early.
         """
-        name = LISTS[method]
-        body, digest = await to_thread.run_sync(_written, name, result)
+        kind = LISTS[method]
+        digest = await to_thread.run_sync(_digest, kind, result)
         if self._kept is not None and asked.key is not None:
-            await to_thread.run_sync(self._keep, name, asked, result, body, digest, hears)
-            self._keys.setdefault(connection, {})[name] = asked.key
+            await to_thread.run_sync(self._keep, kind, asked, result, hears)
+            self._keys.setdefault(connection, {})[method] = asked.key
         return asked.given is not None and asked.given != digest
 
-    def _keep(
-        self, name: str, asked: AskedList, result: Mapping[str, Any], body: bytes, digest: str, hears: bool
-    ) -> None:
+    def _keep(self, kind: ListKind, asked: AskedList, result: Mapping[str, Any], hears: bool) -> None:
         assert self._kept is not None
         assert asked.key is not None
-        if not hears or not _is_lasting(name, result):
-            self._kept.forget(asked.key)
-        elif asked.given == digest:
-            self._kept.touch(asked.key)
-        else:
-            self._kept.keep(asked.key, body, digest)
+        if not hears or not _is_lasting(kind, result):
+            return self._kept.forget(asked.key)
+        result = _without_stored(kind, result)
+        digest = _digest(kind, result)
+        if asked.given == digest:
+            return self._kept.touch(asked.key)
+        return self._kept.keep(asked.key, write_fields(result), digest)
 
-    def changed(self, connection: Connection, name: str) -> None:
-        """Forget a list that its host is told to ask for again: not every host does."""
-        key = self._keys.get(connection, {}).pop(name, None)
-        if self._kept is not None and key is not None:
-            self._kept.forget(key)
+    def changed(self, connection: Connection, notified: str) -> None:
+        """Forget the lists that its host is told to ask for again: not every host does."""
+        given = self._keys.get(connection, {})
+        for method in [one for one in given if LISTS[one].notified == notified]:
+            key = given.pop(method)
+            if self._kept is not None:
+                self._kept.forget(key)
 
 
-def _is_lasting(name: str, result: Mapping[str, Any]) -> bool:
+def _is_lasting(kind: ListKind, result: Mapping[str, Any]) -> bool:
     """Whether a list is the whole, and not one that is only for the time of calibrating a host."""
-    names = {as_object(item).get("name") for item in as_list(result.get(name))}
+    names = {as_object(item).get("name") for item in as_list(result.get(kind.member))}
     return "nextCursor" not in result and names.isdisjoint(CALIBRATING_TOOLS)
 
 
-def _written(name: str, result: Mapping[str, Any]) -> tuple[bytes, str]:
-    """Return a result as JSON, and the digest of its list."""
-    return write_fields(result), hashlib.sha256(write_fields({name: result.get(name)})).hexdigest()
+def _without_stored(kind: ListKind, result: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the list without content that the gateway stores for a while."""
+    items = as_list(result.get(kind.member))
+    if kind.name != "uri":
+        return result
+    lasting = [item for item in items if not str(as_object(item).get("uri")).startswith(URI_SCHEME)]
+    return result if len(lasting) == len(items) else {**result, kind.member: lasting}
+
+
+def _digest(kind: ListKind, result: Mapping[str, Any]) -> str:
+    return hashlib.sha256(write_fields({kind.member: result.get(kind.member)})).hexdigest()

@@ -13,7 +13,7 @@ import anyio
 import anyio.lowlevel
 from anyio.abc import AsyncResource
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
-from mcp_types import JSONRPCError, JSONRPCResponse, jsonrpc_message_adapter
+from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCResponse, jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from gateway.core.model.caller import Caller
@@ -163,6 +163,10 @@ class _Outbox(AsyncResource):
         if self._closed:
             raise anyio.ClosedResourceError
         if isinstance(item.message, (JSONRPCResponse, JSONRPCError)) and self._opening.is_own(item.message.id):
+            return
+        if isinstance(item.message, JSONRPCNotification) and self._opening.is_said(
+            item.message.method, item.message.params
+        ):
             return
         line = b"".join([*message_pieces(item.message), b"\n"])
         if not self._unwritten and self._opening.write_at_once(line):

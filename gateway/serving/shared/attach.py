@@ -1,7 +1,8 @@
 """How the process of a host attaches to a shared gateway: over its control socket. Standard library only.
 
     relay     {"command": "attach", "token": "...", "attach": 3, "pid": 4711, "profile": null, "model": null,
-               "toolsets": [], "first_id": 0, "salt": "...", "environment": {"GITHUB_TOKEN": "digest or null"}}
+               "toolset": null, "toolsets": [], "first_id": 0, "salt": "...",
+               "environment": {"GITHUB_TOKEN": "digest or null"}}
     gateway   {"ok": true, "result": {"pid": 4700}}, or {"ok": false, "error": "..."}; {"ok": true, "result":
               {"ending": true}} if it is about to end
 

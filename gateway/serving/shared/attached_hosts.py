@@ -204,9 +204,9 @@ class AttachedHosts:
         )
 
     def _sender(self, request: Mapping[str, Any]) -> Sender:
-        names, known = _names(request.get("toolsets")), self._toolset_names()
-        if (unknown := next((name for name in names if name not in known), None)) is not None:
-            raise InvalidRequest(f"there is no toolset {unknown!r}", remedy=which_toolset(unknown, known))
+        names, known, chosen = _names(request.get("toolsets")), self._toolset_names(), _name(request.get("toolset"))
+        if chosen is not None and chosen not in known:  # one that only its project names leaves it nothing
+            raise InvalidRequest(f"there is no toolset {chosen!r}", remedy=which_toolset(chosen, known))
         return Sender(self._profile(_name(request.get("profile"))), _name(request.get("model")), names)
 
     def _profile(self, chosen: str | None) -> str | None:

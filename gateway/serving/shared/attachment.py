@@ -110,6 +110,7 @@ def attach(
         "pid": os.getpid(),
         "profile": options.profile,
         "model": options.model,
+        "toolset": options.toolset,
         "toolsets": list(toolsets),
         "first_id": first_id,
         "salt": salt,

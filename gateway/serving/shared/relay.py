@@ -21,6 +21,7 @@ from gateway.config.project_file import toolsets_here
 from gateway.core.model.json_values import as_object
 from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, INTERNAL_ERROR, PROTOCOL_VERSION
 from gateway.errors import GatewayError
+from gateway.serving.control.protocol import parse_line
 from gateway.serving.mcp.handshake import Identity, Refusal
 from gateway.serving.shared.attach import GOODBYE
 from gateway.serving.shared.attachment import Attachment, Lost, about, attach, head_of, line_of
@@ -39,6 +40,9 @@ LEAVE_SECONDS = 5.0
 """Time for open requests to be answered after the host has closed its end; the gateway itself waits less."""
 
 _INTRODUCTION_SECONDS = 0.05
+_ACKNOWLEDGED = b"subscriptions/acknowledged"
+_BEGINNING = 200
+"""Bytes of a notification that have its method."""
 _MOST_SUBSCRIPTIONS = 1_000
 _OWN = "mcp-gateway relay "
 
@@ -219,6 +223,8 @@ class _Relay:
             attachment.said_goodbye = True
             return
         head = head_of(line)
+        if head.kind == "notification" and _ACKNOWLEDGED in line[:_BEGINNING] and self._is_said(line):
+            return
         with self._state:
             if head.kind == "answer" and head.id is not None:
                 if isinstance(head.id, str) and head.id.startswith(_OWN) and head.id not in self._in_flight:
@@ -232,6 +238,10 @@ class _Relay:
                 if isinstance(head.id, int):
                     self._last_id = max(self._last_id, head.id)
         self._opening.write(line)
+
+    def _is_said(self, line: bytes) -> bool:
+        message = as_object(parse_line(line))
+        return self._opening.is_said(str(message.get("method")), as_object(message.get("params")))
 
     # Attaching
 

@@ -179,6 +179,24 @@ async def test_what_the_model_makes_of_structured_content_is_said_for_every_host
     assert any(note.kind == "app" and note.text.endswith(said) for note in shaped.notes)
 
 
+@pytest.mark.parametrize(
+    ("name", "reads"), [("claude-desktop", "goes"), ("cursor", "goes"), ("default", "may go"), ("goose", None)]
+)
+async def test_data_that_fills_a_models_context_is_warned_of_where_models_read_it(
+    shaper: Shaper, name: str, reads: str | None
+) -> None:
+    result = {"content": [{"type": "text", "text": "A board."}], "structuredContent": {"rows": ["r" * 97] * 7_800}}
+    shaped = await shaper.shape(result, PROFILES[name], owner="me", app=True)
+    warnings = [note.text for note in shaped.notes if note.text.startswith("warning")]
+    assert [text.split(":")[1] for text in warnings] == (
+        []
+        if reads is None
+        else [f" the page's data {reads} to this host's model whole, 780,010 characters (about 195,003 tokens)"]
+    )
+    shaped = await shaper.shape(RESULT, PROFILES[name], owner="me", app=True)
+    assert not any(note.text.startswith("warning") for note in shaped.notes)
+
+
 async def test_a_failed_result_with_a_picture_keeps_its_flag_where_its_tool_kept_its_output_schema(
     shaper: Shaper,
 ) -> None:

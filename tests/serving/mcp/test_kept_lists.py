@@ -11,7 +11,7 @@ import pytest
 from gateway.config.list_facts import ListFacts
 from gateway.serving.mcp.early_lists import EarlyLists
 from gateway.serving.mcp.handshake import Handshake, Identity
-from gateway.serving.mcp.kept_lists import KEPT_SECONDS, LARGEST, MOST, KeptLists, key_of_list
+from gateway.serving.mcp.kept_lists import KEPT_SECONDS, LARGEST, LISTS, MOST, KeptLists, key_of_list
 
 KEY = "0" * 64
 LIST = {"tools": [{"name": "look", "inputSchema": {"type": "object"}}]}
@@ -139,10 +139,10 @@ def test_each_host_has_lists_of_its_own():
         {**CLIENT, "clientInfo": {"name": "host", "version": "2"}},
     ]
     early = EarlyLists(KeptLists(Path("unused")), ListFacts("facts", 0.0))
-    methods = ("tools/list", "prompts/list")
+    methods = tuple(LISTS)
     asked = [early.asked(method, None, opened(one)) for one in others for method in methods]
     other_facts = key_of_list("other", "tools/list", "2025-06-18", CLIENT)
-    assert len({*(one.key for one in asked if one is not None), other_facts}) == 2 * len(others) + 1
+    assert len({*(one.key for one in asked if one is not None), other_facts}) == len(methods) * len(others) + 1
 
 
 def test_what_is_not_the_whole_list_of_a_host_of_the_handshake_era_is_not_kept():
@@ -150,7 +150,7 @@ def test_what_is_not_the_whole_list_of_a_host_of_the_handshake_era_is_not_kept()
     handshake = opened(CLIENT)
     assert early.asked("tools/list", {"_meta": {"progressToken": 1}}, handshake) is not None
     assert early.asked("tools/list", {"cursor": "2"}, handshake) is None
-    assert early.asked("resources/list", {}, handshake) is None
+    assert early.asked("tools/call", {}, handshake) is None
     assert early.asked("tools/list", {}, Handshake(Identity("gateway", "1"))) is None
     assert KeptLists.of({"MCP_GATEWAY_CACHE": ""}) is None
 
