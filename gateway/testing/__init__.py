@@ -1,4 +1,5 @@
-"""Test helpers for authors of MCP servers, stores and agents: `assert_seen`, `check_store`, `replayed_gateway`, stand-ins.
+"""Test helpers for authors of MCP servers, stores and agents: `assert_seen`, `check_store`, `replayed_gateway`,
+and stand-ins of model APIs.
 
 Modules are imported on first use, because the stand-ins (`gateway.testing.model_apis`) do not need the simulated hosts.
 """

@@ -10,6 +10,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anyio import to_thread
+
 from gateway.config.schema import Settings
 from gateway.core.model.caller import Caller
 from gateway.core.model.revisions import NEWEST_HANDSHAKE
@@ -66,11 +68,14 @@ async def replayed_gateway(
         UpstreamUnavailable: an upstream could not be connected to when it was recorded.
         ProfileError: there is no such host.
     """
-    options = ReplayOptions(Path(os.fspath(folder)).absolute(), match)
-    replayed = replayed_settings(settings or Settings(), options).settings
+    replayed = await to_thread.run_sync(_settings, folder, match, settings or Settings())
     async with open_gateway(replayed, profile=host) as router:
         for name in router.upstreams:
             upstream = router.upstreams[name]
             if not await upstream.ready(_PATIENCE_SECONDS):
                 raise UpstreamUnavailable(name, upstream.cause or f"is {upstream.state.value}")
         yield ReplayedGateway(router, host)
+
+
+def _settings(folder: Path | str, match: Match, settings: Settings) -> Settings:
+    return replayed_settings(settings, ReplayOptions(Path(os.fspath(folder)).absolute(), match)).settings

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -49,6 +49,9 @@ from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
 from gateway.core.wording import plain
 from gateway.errors import ConfigError
+
+if TYPE_CHECKING:
+    from gateway.upstream.recording.recorded_calls import RecordedCall
 
 _DATA = frozenset({"data", "contents", "texts"})
 """Fields of effects and outcomes that hold content, which the envelope and the result show already."""
@@ -94,10 +97,8 @@ def explain(
         refuse("--call needs --replay DIR, the recording that it is in")
     if replay is not None and call is None:
         return _list_calls(replay, as_json=as_json)
-    if replay is None and file is None and sys.stdin.isatty():
-        raise typer.TyperException("Missing argument 'FILE': a recorded result; or pipe one in.")
     asked = the_profiles(profile)
-    recorded = _recorded(file or "-") if replay is None or call is None else _of_call(replay, call)
+    recorded = _given(file) if replay is None or call is None else _of_call(replay, call)
     settings = settings_if_any(config).settings
     profiles = chosen_profiles(settings, asked, revision)
     tell_of_pages(profiles, app, verbose=verbose)
@@ -132,6 +133,12 @@ def explain(
     return DONE
 
 
+def _given(file: str | None) -> "_Recorded":
+    if file is None and sys.stdin.isatty():
+        raise typer.TyperException("Missing argument 'FILE': a recorded result; or pipe one in.")
+    return _recorded(file or "-")
+
+
 def _list_calls(folder: Path, *, as_json: bool) -> int:
     """Print the calls of a recording, with their numbers."""
     from gateway.upstream.recording.recorded_calls import recorded_calls
@@ -146,22 +153,13 @@ def _list_calls(folder: Path, *, as_json: bool) -> int:
             ]
         )
     else:
-        rows = [
-            (
-                str(one.number),
-                plain(one.upstream, 40),
-                plain(one.tool, 60),
-                _brief(one.arguments()),
-                one.outcome[:_BRIEF],
-            )
-            for one in calls
-        ]
+        rows = [(str(one.number), plain(one.upstream, 40), plain(one.tool, 60), *_brief(one)) for one in calls]
         say_table(("call", "server", "tool", "arguments", "outcome"), rows, unfolded=3)
     return DONE
 
 
-def _brief(arguments: Mapping[str, Any]) -> str:
-    return plain(json.dumps(arguments, ensure_ascii=False), _BRIEF)
+def _brief(call: "RecordedCall") -> tuple[str, str]:
+    return plain(json.dumps(call.arguments(), ensure_ascii=False), _BRIEF), plain(call.outcome, _BRIEF)
 
 
 def _of_call(folder: Path, number: int) -> "_Recorded":

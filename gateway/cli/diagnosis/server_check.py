@@ -54,8 +54,8 @@ _SHOWN = 200
 @dataclass(frozen=True)
 class CheckOptions:
     """The scope of a check: `given` arguments, `everything` to call tools not known to be harmless too, `only` these
-    tools (globs), these `hosts` (empty: the first that have a model), a limit of `seconds` for each call, and whether the
-    `pages` of tools are read."""
+    tools (globs), these `hosts` (empty: the first that have a model), a limit of `seconds` for each call, and whether
+    the `pages` of tools are read."""
 
     given: Arguments = field(default_factory=dict[str, Sequence[Mapping[str, Any]]])
     everything: bool = False

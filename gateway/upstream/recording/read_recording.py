@@ -12,7 +12,7 @@ from typing import IO, Any
 from pydantic import ValidationError
 
 from gateway.core.model.format_versions import UPDATE_GATEWAY, newer_than
-from gateway.core.model.json_shape import may_be_deep
+from gateway.core.model.json_shape import is_deep
 from gateway.core.model.json_values import is_dict
 from gateway.core.wording import plain, size_words
 from gateway.errors import ConfigError
@@ -34,6 +34,8 @@ logger = logging.getLogger(__name__)
 
 MOST_BYTES = 256 * 1024 * 1024
 """Bytes of all lines above which a recording is not read: they are kept in memory."""
+_DEEPEST = 200
+"""Levels of a line: those of an answer that is passed on, and what is around it."""
 _LONGEST_READ = LONGEST_LINE * 8
 """Bytes of a line above which it is not one of the recorder's: it counts characters, and escapes some."""
 
@@ -150,10 +152,12 @@ def _opened(folder: Path, path: Path) -> IO[bytes]:
 
 def _line(data: bytes, place: str, *, is_first: bool) -> Line:
     try:
-        if may_be_deep(data):
-            raise ValueError("nests too deeply")
         value: Any = json.loads(data)
-    except (ValueError, RecursionError) as error:
+        if is_deep(value, _DEEPEST):
+            raise ValueError("nests too deeply")
+    except RecursionError:
+        raise ConfigError("is not JSON: nests too deeply", where=place) from None
+    except ValueError as error:
         raise ConfigError(f"is not JSON: {plain(str(error), 200)}", where=place) from None
     if not is_dict(value):
         raise ConfigError("is not a JSON object", where=place)
