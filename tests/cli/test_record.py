@@ -2,11 +2,19 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 
+import anyio
 import pytest
 
-from tests.cli.conftest import PICTURES
+from gateway.config.schema import Settings
+from gateway.core.model.caller import Caller
+from gateway.errors import ConfigError, GatewayError
+from gateway.runtime import run_gateway
+from gateway.testing import replayed_gateway
+from gateway.upstream.recording.recorder import RecordOptions
+from tests.cli.conftest import PATIENCE, PICTURES
 
 HANDLE = re.compile(r"\b[a-z]{3}_[0-9a-z]{12}\b")
 """Handles are drawn anew by every gateway."""
@@ -18,83 +26,79 @@ def call(process, name, arguments=None):
     return HANDLE.sub("HANDLE", json.dumps(answer, sort_keys=True))
 
 
-def session(process, host):
+def session(process, host, *, but=()):
     """What a host sees of a session: its tools and its answers, as they are on the wire."""
     process.initialize(host)
     offered = sorted(process.offered())
-    results = [call(process, name) for name in offered if name.startswith("pics__")]
-    process.process.stdin.close()
-    return process.wait(), offered, results
+    return offered, {name: call(process, name) for name in offered if name.startswith("pics__") and name not in but}
 
 
-@pytest.fixture
-def folder(tmp_path):
-    return tmp_path / "recording"
-
-
-@pytest.fixture
-def recording(start, pictures, folder):
-    """The folder of a recorded session of Claude Code, and what it saw."""
-    process = start("serve", "--config", pictures(), "--record", folder)
-    seen = session(process, "claude-code")
-    assert seen[0] == 0
-    assert any(f"recording what the upstreams answer in {folder}" in line for line in process.rest(process.err))
-    return folder, seen
-
-
-def test_a_session_is_the_same_again_without_the_server(start, recording, tmp_path):
-    folder, seen = recording
-    process = start("serve", "--config", tmp_path / "pictures.toml", "--replay", folder)
-    assert session(process, "claude-code") == seen
-    assert len(seen[2]) > 2
-    assert any("no upstream is started" in line for line in process.rest(process.err))
-
-
-@pytest.mark.parametrize("host", ["codex", "cline"])
-def test_other_hosts_get_of_it_what_they_would_have_got_of_the_server(start, pictures, recording, host):
-    folder, _ = recording
-    assert session(start("serve", "--config", pictures()), host) == session(start("serve", "--replay", folder), host)
-
-
-def test_what_is_recorded_is_below_rules_and_names(start, pictures, folder):
-    config = pictures('[upstreams.pics.tools]\nrename = { picture = "photo" }\nexclude = ["failing"]\n')
-    process = start("serve", "--config", config, "--record", folder)
-    process.initialize("codex")
-    assert "pics__photo" in process.offered()
-    call(process, "pics__photo")
+def ended(process):
     process.process.stdin.close()
     assert process.wait() == 0
+    return "\n".join(process.rest(process.err))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The folder of a recorded session in which the tools have other names, and one is not offered."""
+    folder = tmp_path_factory.mktemp("recorded") / "recording"
+    tools = {"rename": {"picture": "photo"}, "exclude": ["fail"]}
+    server = {"command": sys.executable, "args": [str(PICTURES)], "tools": tools}
+
+    async def record():
+        settings = Settings.model_validate({"upstreams": {"pics": server}})
+        async with run_gateway(settings, record=RecordOptions(folder)) as gateway:
+            assert await gateway.upstreams.settled(PATIENCE)
+            for tool in ("photo", "echo", "photo"):
+                await gateway.router.respond("tools/call", {"name": f"pics__{tool}", "arguments": {}}, Caller())
+
+    anyio.run(record)
+    return folder
+
+
+def test_a_session_is_the_same_again_without_the_server(start, command, pictures, tmp_path):
+    folder, config = tmp_path / "recording", pictures()
+    recording = start("serve", "--config", config, "--record", folder, "--record-limit", "20MiB")
+    seen = session(recording, "claude-code")
+    (gateway,) = command("status", "--json").json()["gateways"]
+    about = gateway["recording"]
+    assert (about["folder"], about["max_bytes"], about["problem"]) == (str(folder), 20 * 1024 * 1024, None)
+    assert about["exchanges"] > len(seen[1])
+    assert f"recording: {folder}, " in command("status").out
+    assert f"recording what the upstreams answer in {folder}" in ended(recording)
+
+    replaying = start("serve", "--config", config, "--replay", folder)
+    assert session(replaying, "claude-code") == seen
+    assert len(seen[1]) > 3
+    assert f"answering from the recording {folder}; no upstream is started" in ended(replaying)
+
+    live, replayed = start("serve", "--config", config), start("serve", "--replay", folder)
+    assert session(live, "codex", but=["pics__pid"]) == session(replayed, "codex", but=["pics__pid"])
+
+
+def test_what_is_recorded_is_below_rules_and_names(folder):
     (path,) = folder.glob("session-*.jsonl")
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    assert [line["params"]["name"] for line in lines if line.get("method") == "tools/call"] == ["picture"]
+    called = [line["params"]["name"] for line in lines if line.get("method") == "tools/call"]
+    assert called == ["picture", "echo", "picture"]
     (tools,) = (line["result"]["tools"] for line in lines if line.get("method") == "tools/list")
-    assert {"picture", "failing"} <= {tool["name"] for tool in tools}
+    assert {"picture", "fail"} <= {tool["name"] for tool in tools}
 
 
-def test_status_says_that_it_records(start, command, pictures, folder):
-    process = start("serve", "--config", pictures(), "--record", folder, "--record-limit", "20MiB")
-    process.initialize()
-    call(process, process.offered()[0])
-    (gateway,) = command("status", "--json").json()["gateways"]
-    assert gateway["recording"]["folder"] == str(folder)
-    assert gateway["recording"]["max_bytes"] == 20 * 1024 * 1024
-    assert gateway["recording"]["exchanges"] > 0
-    assert gateway["recording"]["problem"] is None
-    assert f"recording: {folder}, " in command("status").out
-
-
-def test_check_shows_what_each_host_would_have_seen(command, recording):
-    folder, _ = recording
+def test_check_shows_what_each_host_would_have_seen(command, folder):
     checked = command("check", "--replay", folder, "--host", "codex", "--host", "cline", "--json").json()
     assert checked["server"] == "pics"
-    assert {cell["host"] for cell in checked["cells"]} == {"codex", "cline"}
+    assert {(one["host"], one["case"]) for one in checked["results"]} == {
+        (host, case) for host in ("codex", "cline") for case in ("picture", "picture (2)", "echo")
+    }
     every = command("check", "--replay", folder, "pics", "--tool", "picture", "--hosts", "all", "--json").json()
-    assert len({cell["host"] for cell in every["cells"]}) > 10
-    assert {case["tool"] for case in every["cases"]} == {"picture"}
+    assert len({one["host"] for one in every["results"]}) > 10
+    assert {one["tool"] for one in every["results"]} == {"pics__picture"}
+    assert "there is no upstream 'nobody'" in command("check", "--replay", folder, "nobody").err
 
 
-def test_a_recorded_call_is_explained(command, recording):
-    folder, _ = recording
+def test_a_recorded_call_is_explained(command, folder):
     calls = command("explain", "--replay", folder, "--json").json()
     assert [one["call"] for one in calls] == list(range(1, len(calls) + 1))
     number = next(one["call"] for one in calls if one["tool"] == "picture")
@@ -127,7 +131,8 @@ def test_options_that_contradict_each_other_are_refused(command, options, said):
     assert not Path("a").exists()
 
 
-def test_a_recording_that_cannot_be_used_is_said_at_the_start(command, folder, pictures):
+def test_a_recording_that_cannot_be_used_is_said_at_the_start(command, tmp_path, pictures):
+    folder = tmp_path / "recording"
     ended = command("serve", "--replay", folder)
     assert ended.code != 0
     assert f"{folder}: there is no such folder" in ended.err
@@ -138,12 +143,25 @@ def test_a_recording_that_cannot_be_used_is_said_at_the_start(command, folder, p
     assert "is not empty, and not a recording" in ended.err
 
 
-@pytest.mark.usefixtures("recording")
-def test_an_upstream_of_the_configuration_can_be_a_recording(command, tmp_path):
-    config = tmp_path / "other.toml"
+def test_an_upstream_of_the_configuration_can_be_a_recording(command, folder):
+    config = folder.parent / "other.toml"
     config.write_text('[upstreams.pics]\nreplay = "recording"\n')
     called = command("call", "pics__picture", "--config", config, "--profile", "codex", "--json")
     assert called.code == 0
     assert any(block["type"] == "image" for block in called.json()["result"]["content"])
     config.write_text(f'[upstreams.pics]\nreplay = "recording"\ncommand = "{PICTURES}"\n')
     assert "replay answers in place of a server" in command("tools", "--config", config).err
+
+
+@pytest.mark.anyio
+async def test_tests_use_a_recording_as_a_host_does(folder):
+    async with replayed_gateway(folder, host="codex") as gateway:
+        assert "pics__picture" in {tool["name"] for tool in gateway.tools}
+        result = await gateway.call("pics__picture")
+        assert [block["type"] for block in result["content"]] == ["text", "text", "image"]
+        with pytest.raises(GatewayError, match="the nearest that it has is"):
+            await gateway.call("pics__echo", {"name": "never"})
+    async with replayed_gateway(str(folder), match="nearest") as gateway:
+        assert (await gateway.call("pics__echo", {"name": "never"}))["content"]
+    with pytest.raises(ConfigError, match="there is no such folder"):
+        await replayed_gateway(folder / "nowhere").__aenter__()
