@@ -94,7 +94,7 @@ def test_check_shows_what_each_host_would_have_seen(command, folder):
     }
     every = command("check", "--replay", folder, "pics", "--tool", "picture", "--hosts", "all", "--json").json()
     assert len({one["host"] for one in every["results"]}) > 10
-    assert {one["tool"] for one in every["results"]} == {"pics__picture"}
+    assert {one["case"] for one in every["results"]} == {"picture", "picture (2)"}
     assert "there is no upstream 'nobody'" in command("check", "--replay", folder, "nobody").err
 
 
@@ -158,7 +158,7 @@ async def test_tests_use_a_recording_as_a_host_does(folder):
     async with replayed_gateway(folder, host="codex") as gateway:
         assert "pics__picture" in {tool["name"] for tool in gateway.tools}
         result = await gateway.call("pics__picture")
-        assert [block["type"] for block in result["content"]] == ["text", "text", "image"]
+        assert [block["type"] for block in result["content"]] == ["text", "image"]
         with pytest.raises(GatewayError, match="the nearest that it has is"):
             await gateway.call("pics__echo", {"name": "never"})
     async with replayed_gateway(str(folder), match="nearest") as gateway:

@@ -207,6 +207,25 @@ async def test_what_the_server_asked_its_host_is_noted_and_not_asked_again(opene
     assert second.methods == []
 
 
+async def test_input_that_a_result_requires_is_asked_for_again(opened: Open, folder: Path) -> None:
+    context = RequestContext(Caller(revision="2026-07-28", capabilities={"elicitation": {}}))
+    method, params = call("elicit")
+
+    async def both(upstream: Upstream, name: str) -> list[dict[str, Any]]:
+        first = await upstream.request(method, params, context, LIMITS)
+        answers = {key: {"action": "accept", "content": {"name": name}} for key in first["inputRequests"]}
+        again = {**params, "inputResponses": answers, "requestState": first["requestState"]}
+        return [first, await upstream.request(method, again, context, LIMITS)]
+
+    async with opened(bridge("--era", "modern"), record=True) as upstream:
+        before = await both(upstream, "ann")
+    assert before[0]["resultType"] == "input_required"
+    async with opened(replaying(folder)) as upstream:
+        assert await both(upstream, "ann") == before
+        with pytest.raises(UpstreamRefused, match="the nearest that it has is"):
+            await both(upstream, "bob")
+
+
 async def test_an_http_api_is_replayed_without_the_api(opened: Open, folder: Path) -> None:
     async with running_api() as api:
         settings = UpstreamSettings(openapi=f"{api.url}/openapi.json", operations=OperationSettings())
