@@ -18,6 +18,7 @@ from gateway.core.model.revisions import Era
 from gateway.errors import GatewayError, UpstreamLost, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
 from gateway.upstream import Upstream, UpstreamState
 from gateway.upstream.connection.request_context import RequestContext
+from gateway.upstream.recording.lines import VERSION
 from gateway.upstream.recording.read_recording import read_recording
 from tests.servers.http_api import running_api
 from tests.upstream.conftest import SERVERS, raw_stdio
@@ -268,3 +269,23 @@ async def test_concurrent_calls_are_all_recorded(opened: Open, folder: Path) -> 
         for number in reversed(range(40)):
             result = await asked(upstream, *call("echo", number=number))
             assert result["structuredContent"]["arguments"] == {"number": number}
+
+
+@pytest.mark.parametrize("version", range(1, VERSION + 1))
+async def test_a_recording_of_every_version_answers(opened: Open, version: int, tmp_path: Path) -> None:
+    """What each version wrote is kept beside this file, and never edited."""
+    written = Path(__file__).parent / f"version_{version}"
+    recorded = read_recording(written)
+    (tmp_path / "it").mkdir()
+    for path in written.glob("session-*.jsonl"):
+        (tmp_path / "it" / path.name).write_text(path.read_text("utf-8").replace('"pics"', '"it"'), "utf-8")
+    (tmp_path / "it" / "media").mkdir()
+    for path in written.glob("media/*"):
+        (tmp_path / "it" / "media" / path.name).write_bytes(path.read_bytes())
+    assert [one.method for one in recorded["pics"].exchanges][:2] == ["initialize", "tools/list"]
+    async with opened(replaying(tmp_path / "it")) as upstream:
+        picture = await asked(upstream, *call("picture", token="mine"))
+        assert [block["type"] for block in picture["content"]] == ["text", "image"]
+        assert picture["content"][1]["data"].startswith("iVBOR")
+        assert (await asked(upstream, *call("fail", token="mine")))["isError"] is True
+        assert await asked(upstream, *call("refuse", token="mine")) == ("refused", -32000, "not today", None)
