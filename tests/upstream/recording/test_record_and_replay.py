@@ -288,4 +288,6 @@ async def test_a_recording_of_every_version_answers(opened: Open, version: int, 
         assert [block["type"] for block in picture["content"]] == ["text", "image"]
         assert picture["content"][1]["data"].startswith("iVBOR")
         assert (await asked(upstream, *call("fail", token="mine")))["isError"] is True
-        assert await asked(upstream, *call("refuse", token="mine")) == ("refused", -32000, "not today", None)
+        assert await asked(upstream, *call("refuse", token="mine")) == (
+            *("refused", -32000, "upstream 'it': not today", None),
+        )
