@@ -20,7 +20,7 @@ from gateway.config.schema import Settings, UpstreamSettings
 from gateway.config.secrets import all_secrets, hide, longest_first, upstream_secrets
 from gateway.core.model.json_shape import is_deep, without_deep
 from gateway.core.model.json_values import is_object
-from gateway.core.wording import size_words
+from gateway.core.wording import plain, size_words
 from gateway.errors import ConfigError
 from gateway.system.files import write_new_file
 from gateway.telemetry.audit.mask_arguments import masked
@@ -136,7 +136,7 @@ class Recorder:
         try:
             line = connection.prepared(exchange, schema, files)
         except (ValueError, RecursionError) as error:  # nothing that an upstream sends may end a call here
-            self._stop(f"an answer cannot be written: {type(error).__name__}: {str(error)[:200]}")
+            logger.warning("%s is left out of the recording: %s", exchange.method, plain(str(error), 200))
             return
         self._write(line, files)
         self.exchanges += self.problem is None

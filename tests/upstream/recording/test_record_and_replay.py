@@ -18,6 +18,7 @@ from gateway.core.model.revisions import Era
 from gateway.errors import GatewayError, UpstreamLost, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
 from gateway.upstream import Upstream, UpstreamState
 from gateway.upstream.connection.request_context import RequestContext
+from gateway.upstream.recording import recorder
 from gateway.upstream.recording.lines import VERSION
 from gateway.upstream.recording.read_recording import read_recording
 from tests.servers.http_api import running_api
@@ -248,6 +249,23 @@ async def test_recording_ends_at_its_limit_and_calls_go_on(opened: Open, folder:
     last = json.loads(session.read_text("utf-8").splitlines()[-1])
     assert "limit of" in last["stopped"]
     assert read_recording(folder)["it"].exchanges
+
+
+async def test_what_fits_in_no_line_is_a_file_or_left_out(
+    opened: Open, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(recorder, "LONGEST_LINE", 3_000)
+    numbers = list(range(2_000))
+    async with opened(bridge(), record=True) as upstream:
+        everything = await asked(upstream, *call("content"))
+        await asked(upstream, *call("echo", numbers=numbers))
+        await asked(upstream, *call("counter"))
+    assert "tools/call is left out of the recording: the arguments of tools/call take more than" in caplog.text
+    (session,) = folder.glob("session-*.jsonl")
+    assert max(map(len, session.read_text("utf-8").splitlines())) < 3_000
+    assert [one.name for one in read_recording(folder)["it"].exchanges if one.name] == ["content", "counter"]
+    async with opened(replaying(folder)) as upstream:
+        assert await asked(upstream, *call("content")) == everything
 
 
 async def test_several_runs_are_one_recording(opened: Open, folder: Path) -> None:
