@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from gateway.upstream.authorization.ports import Logins
     from gateway.upstream.bridging.bridge import Bridge
     from gateway.upstream.pins import Pins
+    from gateway.upstream.recording.recorder import Recorder, RecordOptions
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,8 @@ class Gateway:
     _rooms: "_Rooms"
     audit: "AuditTrail | None" = None
     """The audit trail, if there is one."""
+    recorder: "Recorder | None" = None
+    """The recorder of what the upstreams answer, if they are recorded."""
 
     @property
     def store(self) -> "KeptStore":
@@ -183,6 +186,8 @@ class Gateway:
         self.router.reconfigure(self.settings, profiles, shaper)
         if self.audit is not None:
             self.audit.reconfigure(self.settings)
+        if self.recorder is not None:
+            self.recorder.reconfigure(self.settings)
         return difference
 
 
@@ -203,6 +208,7 @@ async def run_gateway(
     asleep: bool = False,
     principal: str = Caller().principal,
     came_with: CameWithOf = lambda _: None,
+    record: "RecordOptions | None" = None,
 ) -> AsyncGenerator[Gateway]:
     """Run a gateway: its upstreams connect in the background, and its router answers at once.
 
@@ -211,11 +217,11 @@ async def run_gateway(
     stored content will be served, so tools that want a URL can be given one. `asleep`: no upstream is started before
     the first request to it or `Upstream.wake`. `principal` is whoever uses the gateway alone, or operates it.
     `came_with` returns the token of its issuer with which a principal has come, for upstreams that get one for it, or
-    are told what it says.
+    are told what it says. `record`: where to record what the upstreams answer.
     On leaving, every process and connection that was opened is closed.
 
     Raises:
-        ConfigError: [gateway] profile does not exist, or the audit trail cannot be written.
+        ConfigError: [gateway] profile does not exist, or the audit trail or the recording cannot be written.
         ProfileError: `profile` does not exist, or a profile is inconsistent.
     """
     # Everything heavy is imported here, so that a command that needs no gateway does not pay for it.
@@ -230,6 +236,7 @@ async def run_gateway(
     from gateway.telemetry import Telemetry
     from gateway.telemetry.audit.trail import open_audit_trail
     from gateway.upstream import RequestContext, Upstreams
+    from gateway.upstream.recording.recorder import Recorder
     from gateway.upstream.upstream import ITSELF
 
     profiles = load_profiles(settings)
@@ -258,6 +265,7 @@ async def run_gateway(
     own = Caller(revision=NEWEST_HANDSHAKE, client_name=settings.gateway.name, principal=ITSELF)
     raised: Exception | None = None
     logins, desk = open_logins(settings, settings_of, login_ended, over_http=over_http, came_with=came_with)
+    recorder = None if record is None else Recorder(record, settings)
     upstreams = Upstreams(
         settings.upstreams,
         on_change=changed,
@@ -267,16 +275,22 @@ async def run_gateway(
         logins=logins,
         principal=principal,
         came_with=came_with,
+        recorder=recorder,
     )
     telemetry, pins = Telemetry(content=settings.logging.content), _pins(settings)
     telemetry.metrics.upstreams = upstreams
-    async with open_audit_trail(settings, reached_by) as audit, _opened(settings, telemetry, call_tool) as rooms:
+    async with (
+        recorder or nullcontext(),
+        open_audit_trail(settings, reached_by) as audit,
+        _opened(settings, telemetry, call_tool) as rooms,
+    ):
         fetch, limits = _fetching(settings), settings.limits
         put_tool = PutTool(rooms.store, rooms.links, folders=settings.content.folders, fetch=fetch)
         own_tools = OwnToolsServer(rooms.store, rooms.media, put_tool)
         calibration = Calibration(rooms.media, _surroundings(lambda: gateway))
-        links = rooms.links if over_http else None
-        arguments = Arguments(rooms.store, limits, rooms.temporary, fetch=fetch, links=links)
+        arguments = Arguments(
+            rooms.store, limits, rooms.temporary, fetch=fetch, links=rooms.links if over_http else None
+        )
         answering = (telemetry, rooms.bridge, calibration, arguments, audit, pins, desk)
         router = Router(
             *(upstreams, own_tools, rooms.shaper(settings), profiles, settings, profile, *answering),
@@ -284,7 +298,7 @@ async def run_gateway(
             admission=rooms.admission,
             embedder_for=_embedder,
         )
-        gateway = Gateway(router, upstreams, settings, calibration, pins, logins, desk, rooms, audit)
+        gateway = Gateway(router, upstreams, settings, calibration, pins, logins, desk, rooms, audit, recorder)
         async with upstreams:
             try:
                 yield gateway

@@ -25,6 +25,7 @@ from gateway.serving.control.watch_config import fingerprint
 
 if TYPE_CHECKING:
     from gateway.serving.mcp.downstream import Downstream
+    from gateway.upstream.recording.recorder import RecordOptions
 
 ALONE = (
     "[cluster] is not used over stdio: this gateway serves its hosts alone, and shares nothing with the replicas "
@@ -46,6 +47,8 @@ class Start:
     """Applies the command line's options on top of the file's settings."""
     calibrating: bool = False
     """Whether hosts may calibrate the gateway at any time."""
+    record: "RecordOptions | None" = None
+    """Where to record what the upstreams answer, if anywhere."""
     on_refused: Callable[[Mapping[str, Any]], object] | None = None
     """Called in the event loop with the document of a file that cannot be used, as it is written."""
 
@@ -120,6 +123,7 @@ async def controlled_gateway(
             over_http=over_http,
             came_with=came_with,
             principal=serving.principal,
+            record=start.record,
         ) as gateway,
         under_control(
             gateway, serving, stop=stop, load=load, seen=start.seen, on_applied=on_applied, on_refused=start.refused

@@ -145,9 +145,9 @@ def _unbound_issuers(settings: Settings) -> tuple[Problem, ...]:
 def _anchored(document: Mapping[str, Any], folder: Path, environ: Mapping[str, str]) -> dict[str, Any]:
     """Make relative paths in the document relative to `folder`.
 
-    These are every upstream's `cwd`, `files`, `openapi` (unless it is a URL), `auth.assertion_file`, and `command` (if
-    it is a path), the `folders` of `[content]`, the `database` of `[access.authorization_server]`, and the paths in
-    `[http]`, `[files]`, `[audit]`, `[console]` and `[describe]`.
+    These are every upstream's `cwd`, `files`, `openapi` (unless it is a URL), `replay`, `auth.assertion_file`, and
+    `command` (if it is a path), the `folders` of `[content]`, the `database` of `[access.authorization_server]`, and
+    the paths in `[http]`, `[files]`, `[audit]`, `[console]` and `[describe]`.
     """
     anchored = {**document, **_anchored_sections(document, folder, environ)}
     if isinstance(content := document.get("content"), dict):
@@ -201,6 +201,8 @@ def _anchored_upstream(upstream: Any, folder: Path, environ: Mapping[str, str]) 
         anchored["command"] = str(absolute_path(command, folder, environ))
     if isinstance(document := upstream.get("openapi"), str) and not is_url(document):
         anchored["openapi"] = str(absolute_path(document, folder, environ))
+    if isinstance(recording := upstream.get("replay"), str):
+        anchored["replay"] = str(absolute_path(recording, folder, environ))
     if is_dict(auth := upstream.get("auth")):
         anchored["auth"] = _anchored_paths(auth, ("assertion_file",), folder, environ)
     return anchored

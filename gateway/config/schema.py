@@ -201,6 +201,10 @@ class UpstreamSettings(SecretSection):
     base_url: Annotated[str, Field(pattern=BASE_URL)] | None = None
     """The base URL of that API; omitted: as the document at a URL says, if it is on the same server."""
     operations: OperationSettings = OperationSettings()
+    replay: Path | None = None
+    """The folder of a recording (`serve --record`) that answers in place of a server: nothing is started."""
+    replay_match: Literal["strict", "nearest"] = "strict"
+    """Whether only recorded arguments are answered, or others with the nearest recorded ones of the same tool."""
     transport: Transport = "auto"
     """How to connect to it; `auto` is stdio for a command, and for a url Streamable HTTP, or else SSE."""
     headers: dict[str, str] = Field(default_factory=dict[str, str])
@@ -249,14 +253,16 @@ class UpstreamSettings(SecretSection):
 
     @property
     def transport_name(self) -> str:
-        """How it is connected to: `stdio`, `openapi`, or for a url `transport`."""
+        """How it is connected to: `replay`, `stdio`, `openapi`, or for a url `transport`."""
+        if self.replay is not None:
+            return "replay"
         if self.openapi is not None:
             return "openapi"
         return "stdio" if self.command is not None else self.transport
 
     @model_validator(mode="after")
     def _one_way_in(self) -> "UpstreamSettings":
-        if self.openapi is None and (self.command is None) == (self.url is None):
+        if self.replay is None and self.openapi is None and (self.command is None) == (self.url is None):
             raise ValueError("give either command (a program to start) or url (a server to connect to)")
         if self.command is not None and self.transport not in ("auto", "stdio"):
             raise ValueError(f"transport {self.transport!r} needs a url, but command is given")
@@ -274,6 +280,14 @@ class UpstreamSettings(SecretSection):
             raise ValueError("claims_from needs headers_from_claims")
         if self.auth is not None and any(name.lower() == "authorization" for name in self.headers):
             raise ValueError("give either auth or headers.Authorization: both would write the same header")
+        return self
+
+    @model_validator(mode="after")
+    def _answers_from_one_place(self) -> "UpstreamSettings":
+        if self.replay is not None and any((self.command, self.url, self.openapi)):
+            raise ValueError("replay answers in place of a server, so take out command, url and openapi")
+        if self.replay is None and self.replay_match != "strict":
+            raise ValueError("replay_match needs replay, the folder of a recording")
         return self
 
     @model_validator(mode="after")

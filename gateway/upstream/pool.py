@@ -17,6 +17,7 @@ from gateway.upstream.attendance import Attendance
 from gateway.upstream.authorization.ports import Logins
 from gateway.upstream.catalogues import Catalogues
 from gateway.upstream.connection.first_start import LaunchTurns
+from gateway.upstream.recording.recorder import Recorder
 from gateway.upstream.transports.failures import Retired
 from gateway.upstream.upstream import OnChange, Upstream, nobody, nobody_came
 
@@ -38,7 +39,7 @@ class Upstreams(Mapping[str, Upstream]):
     `asleep`, each is connected on its first request.
 
     `logins` are those of principals; `principal` is the one that uses the gateway alone, or operates it. `came_with`
-    returns the verified token with which a principal has come.
+    returns the verified token with which a principal has come. `recorder` records what they answer.
 
     The same task has to enter and exit. Leaving ends every connection and every process, even if it is cancelled.
     """
@@ -54,8 +55,10 @@ class Upstreams(Mapping[str, Upstream]):
         logins: Logins | None = None,
         principal: str = "local",
         came_with: CameWithOf = nobody_came,
+        recorder: Recorder | None = None,
     ) -> None:
         self._asleep = asleep
+        self._recorder = recorder
         self._logins = logins
         self._principal = principal
         self._came_with = came_with
@@ -182,6 +185,7 @@ class Upstreams(Mapping[str, Upstream]):
             logins=self._logins,
             principal=self._principal,
             came_with=self._came_with,
+            recorder=self._recorder,
         )
 
     def _started(self, name: str, settings: UpstreamSettings, predecessor: Upstream | None = None) -> Upstream:

@@ -40,6 +40,7 @@ from gateway.upstream.connection.subscriptions import Subscriber, Subscriptions
 from gateway.upstream.connection.supervised_connection import SupervisedConnection
 from gateway.upstream.connection.upstream_lists import KINDS, Lists, WireList
 from gateway.upstream.principals import PrincipalUpstreams
+from gateway.upstream.recording.recorder import Recorder
 from gateway.upstream.transports.failures import LoginChanged, Subject
 from gateway.upstream.transports.redaction import Secrets
 
@@ -92,6 +93,8 @@ class Upstream:
 
     Each principal also has connections of its own to an upstream that is told who calls: `came_with` has the claims.
 
+    `recorder` records what it answers.
+
     `expected` returns the host that is known in advance, as on stdio; the default connection is then opened for it.
     `attendance` has the connected hosts, which keep their sessions.
     """
@@ -111,6 +114,7 @@ class Upstream:
         principal: str = "local",
         is_personal: bool = False,
         came_with: CameWithOf = nobody_came,
+        recorder: Recorder | None = None,
     ) -> None:
         self.name = name
         self.principal = principal
@@ -121,9 +125,10 @@ class Upstream:
         self._came_with = came_with
         self._launches = launches or LaunchTurns()
         self._subject = Subject(name, settings, Secrets(settings), self._tokens(settings))
+        self._recorder = recorder
         self._on_change = on_change
         self._expected = expected
-        self._catalogues = catalogues if settings.enabled else None
+        self._catalogues = catalogues if settings.enabled and settings.replay is None else None
         self._others = PrincipalUpstreams(self._made_for, self._begin_other)
         self._runs_of_others: TaskGroup | None = None
         self._waits_for_login = False
@@ -402,6 +407,7 @@ class Upstream:
             principal=principal,
             is_personal=True,
             came_with=self._came_with,
+            recorder=self._recorder,
         )
 
     def _begin_other(self, other: Upstream) -> None:
@@ -632,6 +638,7 @@ class Upstream:
             is_default=is_default,
             launches=self._launches,
             known=lambda: self.default.opening is not None,
+            recorder=self._recorder,
         )
 
     def _made(self, identity: ClientIdentity, era: Era) -> SupervisedConnection:

@@ -5,11 +5,12 @@ import shutil
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 import typer
 
 from gateway.cli.command_context import (
+    ALL,
     AsJson,
     CommandContext,
     ConfigFile,
@@ -21,13 +22,15 @@ from gateway.cli.completion import simulated_hosts
 from gateway.cli.exit_codes import DONE, FAILED, refuse
 from gateway.cli.known_upstream import only_upstream
 from gateway.cli.print_checkup import print_checkup
-from gateway.cli.terminal import remark, say_json
+from gateway.cli.record_options import replay_options
+from gateway.cli.terminal import remark, say, say_json
 from gateway.config.schema import Settings
 from gateway.core.profiles.match_profile import known_name
+from gateway.core.wording import plain
 from gateway.errors import ConfigError
 
 if TYPE_CHECKING:
-    from gateway.cli.diagnosis.server_check import Checkup
+    from gateway.cli.diagnosis.server_check import CheckOptions, Checkup
     from gateway.hosts.simulators.host import SimulatedHost
 
 
@@ -56,14 +59,21 @@ def check(
         list[str] | None,
         typer.Option(
             "--host",
+            "--hosts",
             metavar="NAME",
             autocompletion=simulated_hosts,
-            help="Only these simulated hosts. Repeatable.",
+            help="Only these simulated hosts, or all. Repeatable.",
         ),
     ] = None,
     seconds: Annotated[
         float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="Limit for each call.")
     ] = 60.0,
+    replay: Annotated[
+        Path | None,
+        typer.Option(
+            "--replay", metavar="DIR", help="Check the calls in this recording (serve --record); nothing is started."
+        ),
+    ] = None,
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write a report with the pictures to this file.")
     ] = None,
@@ -79,6 +89,8 @@ def check(
     everything is shown or kept at every host, no call failed and no page is unreadable, 1 otherwise, 3 the server
     cannot be connected to.
 
+    With --replay it calls nothing: it takes the recorded calls of NAME, or of every server in the recording.
+
     Pages of tools (MCP Apps) are read as by the hosts that are known to show them; they are not run.
     """
     # Imported here, so that other commands do not load modules that only a check needs.
@@ -86,19 +98,63 @@ def check(
     from gateway.cli.diagnosis.server_check import CheckOptions, check_server
 
     after_dashes = bool(cast("CommandContext", context.obj).after_dashes)
+    if replay is not None:
+        named = _recorded_server(server or (), upstream, arguments, everything=everything)
+        wanted = CheckOptions(only=tuple(tool or ()), hosts=_hosts(host or ()), seconds=seconds)
+        return _check_recording(replay, config, named, wanted, _Output(html, strict, as_json))
     settings = _settings(server or (), config, upstream, after_dashes=after_dashes)
     given = read_arguments(_document(arguments) if arguments is not None else {}, str(arguments))
     wanted = CheckOptions(given, everything, tuple(tool or ()), _hosts(host or ()), seconds)
     ended = run_until_signal(lambda: check_server(settings, wanted, remark))
-    if isinstance(ended, int):
-        return ended
+    return ended if isinstance(ended, int) else _tell([ended], _Output(html, strict, as_json))
+
+
+class _Output(NamedTuple):
+    """How the results of a check are shown, and whether advice makes it fail."""
+
+    html: Path | None
+    strict: bool
+    as_json: bool
+
+
+def _tell(checked: "Sequence[Checkup]", output: _Output) -> int:
+    """Show the results, and return the exit code."""
+    html = output.html
     if html is not None:
-        _write_page(html, ended)
-    if as_json:
-        say_json({**ended.to_json(), **({"report": str(html)} if html is not None else {})})
+        if len(checked) > 1:
+            refuse("--html shows one server: NAME one of the recording")
+        _write_page(html, checked[0])
+    if output.as_json:
+        report = {"report": str(html)} if html is not None else {}
+        shown = [{**one.to_json(), **report} for one in checked]
+        say_json(shown if len(shown) > 1 else shown[0])
     else:
-        print_checkup(ended)
-    return DONE if ended.is_good and not (strict and ended.advised) else FAILED
+        for one in checked:
+            if len(checked) > 1:
+                say(f"== {plain(one.server, 80)}")
+            print_checkup(one)
+    return DONE if all(one.is_good and not (output.strict and one.advised) for one in checked) else FAILED
+
+
+def _check_recording(
+    folder: Path, config: Path | None, server: str | None, wanted: "CheckOptions", output: _Output
+) -> int:
+    from gateway.cli.diagnosis.recording_check import check_recording
+
+    settings, options = settings_if_any(config).settings, replay_options(folder)
+    ended = run_until_signal(lambda: check_recording(settings, options, server, wanted, remark))
+    return ended if isinstance(ended, int) else _tell(ended, output)
+
+
+def _recorded_server(
+    server: Sequence[str], upstream: str | None, arguments: Path | None, *, everything: bool
+) -> str | None:
+    """Return the name of the server in a recording that is to be checked; None for all."""
+    if arguments is not None or everything:
+        refuse("--replay repeats the recorded calls: leave out --arguments and --all")
+    if len(server) + (upstream is not None) > 1:
+        refuse("--replay takes one NAME of a recorded server, or none for all")
+    return server[0] if server else upstream
 
 
 def _settings(server: Sequence[str], config: Path | None, upstream: str | None, *, after_dashes: bool) -> Settings:
@@ -139,6 +195,8 @@ def _hosts(names: Sequence[str]) -> "tuple[SimulatedHost, ...]":
     from gateway.hosts.simulators.hosts import SIMULATORS
     from gateway.testing.unknown_host import not_simulated
 
+    if ALL in names:
+        return tuple(one for one in SIMULATORS.values() if not one.for_people)
     known = {name: known_name(SIMULATORS, name) for name in names}
     for name in (name for name, found in known.items() if found is None):
         refuse(f"--host: {not_simulated(name)}")

@@ -107,4 +107,5 @@ def _described(upstream: UpstreamSettings) -> str:
     """Name the transport and the program, but never arguments, addresses or headers, which may contain secrets."""
     words = f"stdio, {upstream.command}" if upstream.command is not None else f"url, transport {upstream.transport}"
     words = "an HTTP API (openapi)" if upstream.openapi is not None else words
+    words = "a recording (replay)" if upstream.replay is not None else words
     return words if upstream.enabled else f"{words} (not enabled)"

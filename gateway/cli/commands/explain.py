@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,10 +23,10 @@ from gateway.cli.command_context import (
     settings_if_any,
     the_profiles,
 )
-from gateway.cli.exit_codes import DONE
+from gateway.cli.exit_codes import DONE, refuse
 from gateway.cli.pages import WithPages, callers, shows_pages, tell_of_pages, tell_what_is_without_pages
 from gateway.cli.print_result import Verbose, block_lines, grouped, heading
-from gateway.cli.terminal import remark, say, say_json
+from gateway.cli.terminal import remark, say, say_json, say_table
 from gateway.cli.token_report import cost_line, cost_lines, costs_json
 from gateway.config.schema import Settings
 from gateway.content.shaping import Shaped
@@ -47,11 +47,17 @@ from gateway.core.model.json_values import as_object, is_dict, is_list
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
+from gateway.core.wording import plain
 from gateway.errors import ConfigError
+
+if TYPE_CHECKING:
+    from gateway.upstream.recording.recorded_calls import RecordedCall
 
 _DATA = frozenset({"data", "contents", "texts"})
 """Fields of effects and outcomes that hold content, which the envelope and the result show already."""
 _AUDIENCES: tuple[Audience, ...] = ("model", "both", "app")
+_BRIEF = 80
+"""Characters of arguments and outcomes in the list of recorded calls."""
 _MEMBERS = frozenset({"content", "structuredContent", "isError", "resultType", "_meta"})
 """A CallToolResult has at least one of these members."""
 
@@ -61,6 +67,10 @@ def explain(
         str | None,
         typer.Argument(metavar="[FILE]", help="A CallToolResult, or the output of `call --json`; - reads stdin."),
     ] = None,
+    replay: Annotated[
+        Path | None, typer.Option("--replay", metavar="DIR", help="A recording (serve --record), to list its calls.")
+    ] = None,
+    call: Annotated[int | None, typer.Option("--call", metavar="N", help="Explain this call of the recording.")] = None,
     config: ConfigFile = None,
     profile: Annotated[ProfileNames, profiles_option()] = None,
     revision: Revision = REVISIONS[-1],
@@ -76,15 +86,19 @@ def explain(
     The envelope is the result as it was read, effects are what was done to its content and with which outcome, and
     notes say what the host would not get as it was.
 
+    With --replay, it lists the calls of a recording, or with --call explains one of them.
+
     Without a file, the result is read from a pipe: mcp-gateway call TOOL --json | mcp-gateway explain --profile codex
 
     The output of `call --json` says whether the tool has a page, or is only for pages. With any other result, --app
     assumes that its tool has one. For these, it also shows what the model reads and what the page reads.
     """
-    if file is None and sys.stdin.isatty():
-        raise typer.TyperException("Missing argument 'FILE': a recorded result; or pipe one in.")
+    if call is not None and replay is None:
+        refuse("--call needs --replay DIR, the recording that it is in")
+    if replay is not None and call is None:
+        return _list_calls(replay, as_json=as_json)
     asked = the_profiles(profile)
-    recorded = _recorded(file or "-")
+    recorded = _given(file) if replay is None or call is None else _of_call(replay, call)
     settings = settings_if_any(config).settings
     profiles = chosen_profiles(settings, asked, revision)
     tell_of_pages(profiles, app, verbose=verbose)
@@ -117,6 +131,45 @@ def explain(
             say(f"costs {cost_line(costs[names[0]])} (--tokens shows more)")
         say()
     return DONE
+
+
+def _given(file: str | None) -> "_Recorded":
+    if file is None and sys.stdin.isatty():
+        raise typer.TyperException("Missing argument 'FILE': a recorded result; or pipe one in.")
+    return _recorded(file or "-")
+
+
+def _list_calls(folder: Path, *, as_json: bool) -> int:
+    """Print the calls of a recording, with their numbers."""
+    from gateway.upstream.recording.recorded_calls import recorded_calls
+
+    calls = recorded_calls(folder.absolute())
+    if as_json:
+        say_json(
+            [
+                {"call": one.number, "upstream": one.upstream, "tool": one.tool, "arguments": one.arguments()}
+                | {"outcome": one.outcome}
+                for one in calls
+            ]
+        )
+    else:
+        rows = [(str(one.number), plain(one.upstream, 40), plain(one.tool, 60), *_brief(one)) for one in calls]
+        say_table(("call", "server", "tool", "arguments", "outcome"), rows, unfolded=3)
+    return DONE
+
+
+def _brief(call: "RecordedCall") -> tuple[str, str]:
+    return plain(json.dumps(call.arguments(), ensure_ascii=False), _BRIEF), plain(call.outcome, _BRIEF)
+
+
+def _of_call(folder: Path, number: int) -> "_Recorded":
+    from gateway.upstream.recording.recorded_calls import call_of
+
+    found = call_of(folder.absolute(), number)
+    result = found.result()
+    if result is None:
+        raise ConfigError(f"has no result of call {number}: {found.outcome}", where=str(folder))
+    return _Recorded(result, found.tool)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from gateway.cli.command_context import (
     ConfigFile,
     ProfileNames,
     UpstreamUrls,
-    loaded_for,
     profile_option,
     run_until_signal,
     the_profile,
@@ -26,6 +25,7 @@ from gateway.cli.command_context import (
 from gateway.cli.commands.proxy import proxy_beside
 from gateway.cli.controlled_gateway import HostFacingState, Start, controlled_gateway
 from gateway.cli.exit_codes import DONE, TERMINATED, refuse
+from gateway.cli.record_options import RecordFolder, RecordLimit, ReplayFolder, ReplayMatch, recording_options
 from gateway.cli.shared_hosts import HostsBeside
 from gateway.cli.terminal import remark
 from gateway.cli.toolset_option import ToolsetName, served_of, toolsets_of
@@ -101,6 +101,10 @@ def serve(
     shared: Annotated[
         bool, typer.Option("--shared", help="Share one gateway with all hosts that have this configuration.")
     ] = False,
+    record: RecordFolder = None,
+    record_limit: RecordLimit = None,
+    replay: ReplayFolder = None,
+    replay_match: ReplayMatch = None,
     resident: Annotated[bool, typer.Option("--resident", hidden=True)] = False,
 ) -> int:
     """Serve one host over stdio, or many over HTTP."""
@@ -112,6 +116,7 @@ def serve(
         refuse("--toolset is for a host on stdio; over HTTP, hosts name theirs in the path: /mcp/auto/TOOLSET")
     started: CommandContext = context.obj
     chosen = the_profile(profile)
+    recording = recording_options(record, record_limit, replay, replay_match, shared=shared and not http)
     if shared or resident:
         judged = _SharedOptions(http, resident, bool(command or upstream), calibrate, bool(log_format or log_level))
         if (code := _served_shared(judged, started, RelayOptions(config, chosen, model, toolset))) is not None:
@@ -121,14 +126,15 @@ def serve(
         changed = _with_console(
             _listening(_logging(_modelled(settings, model), log_format, log_level), port, bind), console
         )
-        return served_of(changed, toolsets, of_project)
+        return served_of(recording.replayed(changed), toolsets, of_project)
 
-    loaded = loaded_for(config, upstream, command)
+    loaded = recording.loaded(config, upstream, command)
     toolsets = () if http else toolsets_of(toolset, loaded.settings)
     of_project = next((name for name in toolsets if name != toolset), None)
-    start = replace(Start.of(loaded, chosen, overlay), calibrating=calibrate)
+    start = replace(Start.of(loaded, chosen, overlay), calibrating=calibrate, record=recording.record)
     settings = start.settings
     configure_logging(settings, debug=started.debug)
+    recording.say(loaded.settings)
     profiles = load_profiles(settings)
     if chosen is not None:
         find_profile(profiles, chosen)

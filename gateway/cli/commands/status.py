@@ -77,6 +77,10 @@ def _show(report: Mapping[str, Any]) -> None:
     if audit := report.get("audit"):  # missing in the status of an older gateway
         problem = f", which cannot be written: {audit['problem']}" if audit["problem"] else ""
         say(f"  audit: {audit['path']}{problem}")
+    if recording := report.get("recording"):
+        problem = f", nothing more: {recording['problem']}" if recording["problem"] else ""
+        size = f"{size_words(recording['bytes'])} of {size_words(recording['max_bytes'])}"
+        say(f"  recording: {recording['folder']}, {counted(recording['exchanges'], 'exchange')}, {size}{problem}")
     for replica in report.get("replicas") or ():  # missing in the status of an older gateway
         say(f"  replica {_replica(replica)}")
     _show_hosts(report["hosts"], report.get("attached") or ())  # missing in the status of an older gateway

@@ -56,13 +56,15 @@ _SHOWN = 200
 @dataclass(frozen=True)
 class CheckOptions:
     """The scope of a check: `given` arguments, `everything` to call tools not known to be harmless too, `only` these
-    tools (globs), these `hosts` (empty: the first that have a model), and a limit of `seconds` for each call."""
+    tools (globs), these `hosts` (empty: the first that have a model), a limit of `seconds` for each call, and whether
+    the `pages` of tools are read."""
 
     given: Arguments = field(default_factory=dict[str, Sequence[Mapping[str, Any]]])
     everything: bool = False
     only: tuple[str, ...] = ()
     hosts: tuple[SimulatedHost, ...] = ()
     seconds: float = 60.0
+    pages: bool = True
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,11 @@ async def check_server(settings: Settings, wanted: CheckOptions, say: Say) -> Ch
                 say(f"calling {call.title}({_shown(call.arguments)})")
                 await check.call(call, shaper)
         profiles = load_profiles(settings)
-        pages = await check_pages(router, server, profiles, lambda name: matches(name, wanted.only), check.with_data)
+        pages: Sequence[CheckedPage] = ()
+        if wanted.pages:
+            pages = await check_pages(
+                router, server, profiles, lambda name: matches(name, wanted.only), check.with_data
+            )
     checked = check.done(skipped, pages, wanted.only, monotonic() - started)
     return replace(checked, replacing=replacing_text(profiles), reading=reading_data(profiles))
 

@@ -39,6 +39,8 @@ _OTHER_WAYS_SECONDS = 6.0
 _MORE = 5.0
 """Seconds beyond the limit after which another transport or path counts as hanging."""
 
+_TRANSPORTS = {"stdio": "stdio", "openapi": "OpenAPI", "replay": "a recording"}
+
 
 async def check_upstreams(context: CheckContext) -> list[CheckResult]:
     """Check every upstream by itself, and then the tools that hosts are offered from all of them."""
@@ -115,7 +117,7 @@ class _Snapshot:
     def of(upstream: Upstream) -> "_Snapshot":
         info = upstream.server_info or {}
         server = plain(f"{info.get('name', '')} {info.get('version', '')}", 80)
-        transport = {"stdio": "stdio", "openapi": "OpenAPI"}.get(upstream.settings.transport_name, "HTTP")
+        transport = _TRANSPORTS.get(upstream.settings.transport_name, "HTTP")
         tools = upstream.tools() if upstream.state is UpstreamState.READY else ()
         why = upstream.cause, upstream.failure
         facts = upstream.revision, server, tools, upstream.left_out, upstream.nested_too_deeply, upstream.is_queued

@@ -30,6 +30,8 @@ CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
+ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
+"""The notification that begins the stream of a subscription."""
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 
 SKILLS_EXTENSION = "io.modelcontextprotocol/skills"

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from gateway.serving.console.on_request import ConsoleOnRequest
     from gateway.upstream import Upstream
     from gateway.upstream.pins import Pins
+    from gateway.upstream.recording.recorder import Recorder
 
 
 class Running(ShownGateway, Protocol):
@@ -34,6 +35,8 @@ class Running(ShownGateway, Protocol):
 
     @property
     def links(self) -> "Links": ...
+    @property
+    def recorder(self) -> "Recorder | None": ...
     async def logged_in(self, upstream: str, principal: str) -> None: ...
 
 
@@ -112,6 +115,7 @@ async def report(running: Running, serving: Serving, reloader: Reloader) -> dict
         "requests": _requests(running.router.admission),
         "store": _store(running),
         "audit": None if (trail := running.audit) is None else {"path": str(trail.path), "problem": trail.problem},
+        "recording": None if (recorder := running.recorder) is None else recorder.report,
         "hosts": [_host(host, running.router, serving.shared) for host in serving.connected_hosts()],
         "attached": None if serving.shared is None else serving.shared.report(),
         "replicas": serving.replicas(),

@@ -6,10 +6,10 @@ never before a host's first response.
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import anyio
-from mcp.shared.dispatcher import DispatchContext
+from mcp.shared.dispatcher import DispatchContext, Dispatcher
 from mcp.shared.exceptions import MCPError
 from mcp.shared.transport_context import TransportContext
 
@@ -18,13 +18,22 @@ from gateway.errors import HostRefused
 from gateway.upstream.connection.client_identity import ClientIdentity
 from gateway.upstream.connection.host_requests import HostRequests
 from gateway.upstream.connection.session import OnNotification, Session
+from gateway.upstream.recording.recorder import Recorder
 from gateway.upstream.transports.bounded import BoundedDispatcher
 from gateway.upstream.transports.channel import Channel
 from gateway.upstream.transports.failures import ConnectionEnded, Stopping, Subject
 from gateway.upstream.transports.printed import Hint
 from gateway.upstream.transports.stdio import open_stdio
 
-TransportName = Literal["stdio", "http", "sse", "openapi"]
+TransportName = Literal["stdio", "http", "sse", "openapi", "replay"]
+
+
+class ChannelDispatcher(Dispatcher[TransportContext], Protocol):
+    """Sends requests over a channel, and handles what comes from it."""
+
+    @property
+    def channel(self) -> Channel: ...
+
 
 OnHint = Callable[[Callable[[], Hint | None]], None]
 """Given, as soon as a channel is open, the function that says what the upstream printed meanwhile."""
@@ -38,14 +47,15 @@ async def connect(
     host_requests: HostRequests,
     on_notification: OnNotification,
     on_hint: OnHint,
+    recorder: Recorder | None = None,
 ) -> AsyncGenerator[Session]:
     """Connect to an upstream over one transport. The same task has to enter and exit (the SDK's transports demand it).
 
-    Requests from the upstream are answered by `host_requests`.
+    Requests from the upstream are answered by `host_requests`. `recorder` records what the upstream answers.
 
     Raises whatever the transport raises, nested in groups; `failures.failure_of` understands it.
     """
-    async with _opened(transport, subject) as dispatcher, anyio.create_task_group() as tasks:
+    async with _opened(transport, subject, identity, recorder) as dispatcher, anyio.create_task_group() as tasks:
         channel = dispatcher.channel
         on_hint(channel.hint)
 
@@ -79,7 +89,26 @@ async def connect(
 
 
 @asynccontextmanager
-async def _opened(transport: TransportName, subject: Subject) -> AsyncGenerator[BoundedDispatcher]:
+async def _opened(
+    transport: TransportName, subject: Subject, identity: ClientIdentity, recorder: Recorder | None
+) -> AsyncGenerator[ChannelDispatcher]:
+    if transport == "replay":
+        from gateway.upstream.recording.replay_dispatcher import open_replay
+
+        async with open_replay(subject, identity.capabilities) as replayed:
+            yield replayed
+    elif recorder is None:
+        async with _dispatching(transport, subject) as dispatcher:
+            yield dispatcher
+    else:
+        from gateway.upstream.recording.recording_dispatcher import open_recorded
+
+        async with open_recorded(recorder, transport, subject, identity.capabilities, _dispatching) as recorded:
+            yield recorded
+
+
+@asynccontextmanager
+async def _dispatching(transport: TransportName, subject: Subject) -> AsyncGenerator[BoundedDispatcher]:
     settings = subject.settings
     if transport == "http" and _takes_own_client(settings):
         from gateway.upstream.transports.streamable.dispatcher import open_streamable

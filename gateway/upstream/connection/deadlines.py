@@ -59,6 +59,11 @@ class Deadline:
         if not self._held:
             self.scope.deadline = min(self._end, anyio.current_time() + self._limits.idle)
 
+    def timed_out(self, upstream: str, doing: str) -> UpstreamTimeout | None:
+        """Return the error of a call that is cancelled because it ran out of time; None for any other."""
+        is_late = self.scope.cancel_called and anyio.current_time() >= self.scope.deadline
+        return self.error(upstream, doing) if is_late else None
+
     @contextmanager
     def held(self) -> Generator[None]:
         """Stop the clock inside the context, while the call waits for something other than the upstream."""

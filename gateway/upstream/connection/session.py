@@ -37,7 +37,7 @@ from gateway.upstream.connection.allowance import Allowance
 from gateway.upstream.connection.client_identity import ClientIdentity
 from gateway.upstream.connection.deadlines import Deadline, ProgressCallback, ProgressRelay
 from gateway.upstream.connection.negotiate_era import Opening, agree, envelope
-from gateway.upstream.transports.channel import Channel
+from gateway.upstream.transports.channel import TIMED_OUT, Channel
 from gateway.upstream.transports.failures import ConnectionEnded, NotMcp, SessionExpired, Subject, failure_of
 from gateway.upstream.transports.platforms import Work
 
@@ -149,6 +149,7 @@ class Session:
         An UpstreamLost caused by SessionExpired means that the upstream refused the request without processing it.
         """
         relay = ProgressRelay(deadline, on_progress)
+        of_call = TIMED_OUT.set(deadline.timed_out)
         self._running += 1
         try:
             deadline.touch()
@@ -161,6 +162,7 @@ class Session:
             if self._fewer is not None:
                 self._fewer.set()
                 self._fewer = None
+            TIMED_OUT.reset(of_call)
             relay.close()
 
     async def list_all(

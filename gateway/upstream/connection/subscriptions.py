@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 UPDATED = "notifications/resources/updated"
-ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 
 PATIENCE = 5.0
 """Seconds that a host waits for the upstream to confirm its subscription, which then continues in the background."""

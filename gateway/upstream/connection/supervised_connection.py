@@ -15,6 +15,7 @@ from gateway.config.schema import UpstreamSettings
 from gateway.core.model.change import UPDATED as UPDATED_PREFIX
 from gateway.core.model.revisions import Era
 from gateway.core.model.tool_facts import ToolFacts
+from gateway.core.model.wire import ACKNOWLEDGED
 from gateway.core.wording import counted
 from gateway.errors import Failure, FailureCode, UpstreamBusy, UpstreamError, UpstreamLost, UpstreamRefused
 from gateway.upstream.authorization.ports import TokenSource
@@ -29,7 +30,7 @@ from gateway.upstream.connection.host_requests import HostRequests
 from gateway.upstream.connection.request_context import RequestContext
 from gateway.upstream.connection.states import UpstreamState
 from gateway.upstream.connection.status import ConnectionStatus
-from gateway.upstream.connection.subscriptions import ACKNOWLEDGED, UPDATED, Subscriptions
+from gateway.upstream.connection.subscriptions import UPDATED, Subscriptions
 from gateway.upstream.connection.upstream_lists import Lists
 from gateway.upstream.transports.failures import (
     HttpStatus,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from gateway.upstream.connection.connection import TransportName
     from gateway.upstream.connection.negotiate_era import Opening
     from gateway.upstream.connection.session import Session
+    from gateway.upstream.recording.recorder import Recorder
 
 logger = logging.getLogger(__name__)
 
@@ -104,8 +106,10 @@ class SupervisedConnection:
         is_default: bool = True,
         launches: LaunchTurns | None = None,
         known: Callable[[], bool] | None = None,
+        recorder: Recorder | None = None,
     ) -> None:
         self.subject = subject
+        self._recorder = recorder
         self.opening: Opening | None = None
         self.identity = identity()
         """The identity to open the connection with."""
@@ -418,6 +422,8 @@ class SupervisedConnection:
         return startup(failures, self.subject), None
 
     def _transports(self) -> tuple[TransportName, ...]:
+        if self.settings.replay is not None:
+            return ("replay",)
         if self.settings.command is not None:
             return ("stdio",)
         if self.settings.openapi is not None:
@@ -446,7 +452,8 @@ class SupervisedConnection:
         self.identity, self.tried = self._next_identity(), self._first()
         limit.begin(connecting)
         async with connect(
-            transport, self.subject, self.identity, self.host_requests, self._notified, self._take_hint
+            *(transport, self.subject, self.identity, self.host_requests, self._notified, self._take_hint),
+            recorder=self._recorder,
         ) as session:
             try:
                 async with limit.kept(connecting, session, self._installs):

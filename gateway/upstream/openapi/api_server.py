@@ -19,7 +19,7 @@ from mcp_types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCReque
 
 from gateway.core.model.json_values import as_object
 from gateway.core.model.revisions import NEWEST_MODERN
-from gateway.core.model.wire import INVALID_PARAMS, METHOD_NOT_FOUND, SERVER_INFO, SUBSCRIPTION_ID
+from gateway.core.model.wire import ACKNOWLEDGED, INVALID_PARAMS, METHOD_NOT_FOUND, SERVER_INFO, SUBSCRIPTION_ID
 from gateway.core.wording import counted, plain
 from gateway.errors import GatewayError
 from gateway.upstream.openapi.api import Api, read_api
@@ -33,7 +33,6 @@ from gateway.upstream.transports.messages import failed_answer, failure_in
 logger = logging.getLogger(__name__)
 
 _QUEUED = 64
-_ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 _LIST_CHANGED = "notifications/tools/list_changed"
 _NAMED = 3
 """Operations that the log names if some cannot be offered."""
@@ -198,7 +197,7 @@ class _ApiServer:
         self._streams.add(request_id)
         try:
             meta = {SUBSCRIPTION_ID: request_id}
-            await self._tell(_ACKNOWLEDGED, {"notifications": {"toolsListChanged": True}, "_meta": meta})
+            await self._tell(ACKNOWLEDGED, {"notifications": {"toolsListChanged": True}, "_meta": meta})
             await anyio.sleep_forever()
         finally:
             self._streams.discard(request_id)

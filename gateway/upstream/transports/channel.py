@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
     from mcp_types import ErrorData
 
+    from gateway.errors import UpstreamError
     from gateway.upstream.transports.platforms import Work
     from gateway.upstream.transports.printed import Hint
 
@@ -43,6 +44,17 @@ async def _nobody() -> None:
 
 STREAM_CLOSED: ContextVar[Callable[[], Awaitable[None]]] = ContextVar("the host of this call", default=_nobody)
 """Called when the upstream has closed the stream of a call's response and is to be polled for it. Set while a call
+runs."""
+
+
+def _in_time(upstream: str, doing: str) -> None:
+    del upstream, doing
+
+
+TIMED_OUT: ContextVar[Callable[[str, str], UpstreamError | None]] = ContextVar(
+    "the error of this call, if it ran out of time", default=_in_time
+)
+"""Called with the upstream's name and the method by those who have to know why a call is cancelled. Set while a call
 runs."""
 
 

@@ -158,6 +158,8 @@ class Subject:
     @property
     def place(self) -> str:
         """The command, or the origin of the URL."""
+        if self.settings.replay is not None:
+            return f"the recording {self.settings.replay}"
         if self.settings.endpoint is not None:
             return origin_of(self.settings.endpoint)
         return repr(self.settings.command)

@@ -1,0 +1,1 @@
+"""Recordings of what upstreams answered: written by `serve --record`, answered from by `serve --replay`."""
