@@ -32,6 +32,13 @@ def signature(tool: Mapping[str, Any]) -> str:
     return f"{line}\n  {words}" if words else line
 
 
+def call_signature(function: str, tool: Mapping[str, Any]) -> str:
+    """Return the signature of a tool under the name of a function, with what it returns if the tool declares that."""
+    line = f"{function}({', '.join(_members(as_object(tool.get('inputSchema')), _DEEPEST))})"
+    output = as_object(tool.get("outputSchema"))
+    return f"{line} -> {_type(output, _DEEPEST)}" if output else line
+
+
 def one_line(tool: Mapping[str, Any]) -> str:
     """Return the first sentence of what a tool says that it does; empty if it says nothing."""
     said = str(tool.get("description") or tool.get("title") or "").strip()
