@@ -274,7 +274,7 @@ class ToolCatalogues:
             withheld=wanted.withheld(),
         )
         if self._code_mode is not None:
-            catalogue = self._code_mode.described(catalogue, profile)
+            catalogue = self._code_mode.described(catalogue, profile, wanted.lists)
         schemas = ((tool["name"], tool["inputSchema"]) for tool in catalogue.tools)
         return _Kept(wanted.lists, catalogue, {name: schema for name, schema in schemas if _declares_headers(schema)})
 

@@ -1,6 +1,6 @@
 """Code mode as configured: the tool that hosts are offered, and its calls."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import lru_cache
@@ -11,14 +11,15 @@ from anyio import to_thread
 from gateway.config.code_mode_settings import CodeModeSettings
 from gateway.content.store import ContentStore
 from gateway.core.model.json_values import as_object
+from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue import OWN, Catalogue
-from gateway.core.wording import RUN_TOOL, plain
+from gateway.core.wording import OWN_TOOLS, RUN_TOOL, plain
 from gateway.routing.code_mode.declaration import MOST_CODE, RUN, declared, signatures
 from gateway.routing.code_mode.media import MediaShelf
 from gateway.routing.code_mode.sandbox import Sandbox, open_sandbox
 from gateway.routing.code_mode.script_run import CallTool, ScriptRun
-from gateway.routing.code_mode.script_tools import script_tools
+from gateway.routing.code_mode.script_tools import script_tools, with_outputs
 from gateway.routing.keepalive import keeping_alive
 from gateway.routing.tool_search import LONGEST_QUERY, ToolSearch
 from gateway.upstream import RequestContext
@@ -44,11 +45,14 @@ class CodeMode:
         self._sandbox = sandbox
         self._store = store
 
-    def described(self, catalogue: Catalogue, profile: Profile) -> Catalogue:
-        """Return the catalogue with the signatures of its tools in the description of `gateway_run`."""
+    def described(self, catalogue: Catalogue, profile: Profile, lists: Mapping[str, Sequence[WireObject]]) -> Catalogue:
+        """Return the catalogue with the signatures of its tools in the description of `gateway_run`.
+
+        `lists` are the raw lists of the upstreams.
+        """
+        catalogue = with_outputs(catalogue, lists)
         settings, tools = self._settings, script_tools(catalogue, self._settings)
-        hints = (as_object(tool.declared.get("annotations")).get("readOnlyHint") for tool in tools.values())
-        may_change = any(hint is not True for hint in hints)
+        may_change = not all(tool.only_reads for tool in tools.values())
         run = declared(tools, settings.signature_tokens, profile.tools.description_max, may_change=may_change)
         words = {key: run[key] for key in ("description", "annotations")}
         offered = ({**tool, **words} if _is_run(tool, catalogue) else tool for tool in catalogue.tools)
@@ -66,7 +70,7 @@ class CodeMode:
         tools = script_tools(catalogue, self._settings)
         functions = {tool.name: tool for tool in tools.values()}
         origins = {name: catalogue.routes[name].upstream for name in functions}
-        own = frozenset(name for name, route in catalogue.routes.items() if route.upstream == OWN)
+        own = OWN_TOOLS.union(name for name, route in catalogue.routes.items() if route.upstream == OWN)
 
         async def find(query: str) -> str:
             if len(query) > LONGEST_QUERY:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gateway.core.tokens import text_tokens
-from gateway.core.tools.signatures import call_signature, one_line
+from gateway.core.tools.signatures import one_line
 from gateway.core.wording import RUN_TOOL, counted
 from gateway.routing.code_mode.script_tools import ScriptTool
 
@@ -74,7 +74,7 @@ def _functions(tools: Iterable[ScriptTool], tokens: int, room: int | None) -> st
     full = f"Functions (? marks optional arguments):\n{signatures(listed)}"
     if _fits(full, tokens, room):
         return full
-    short = "Functions (? marks optional arguments):\n" + "\n".join(map(_line, listed))
+    short = "Functions (? marks optional arguments):\n" + "\n".join(tool.signature for tool in listed)
     return short if _fits(short, tokens, room) else _overview(listed)
 
 
@@ -91,8 +91,4 @@ def _overview(tools: Sequence[ScriptTool]) -> str:
 
 def _signature(tool: ScriptTool) -> str:
     words = one_line(tool.declared)
-    return f"{_line(tool)}\n  {words}" if words else _line(tool)
-
-
-def _line(tool: ScriptTool) -> str:
-    return call_signature(tool.function, tool.declared)
+    return f"{tool.signature}\n  {words}" if words else tool.signature

@@ -3,15 +3,17 @@
 import keyword
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
 from gateway.config.code_mode_settings import CodeModeSettings
 from gateway.core.apps import for_the_model
 from gateway.core.model.grant import SEPARATOR
-from gateway.core.model.json_values import as_list, as_object
+from gateway.core.model.json_values import as_list, as_object, is_object
+from gateway.core.model.wire import WireObject
 from gateway.core.tools.catalogue import OWN, Catalogue, Route
+from gateway.core.tools.signatures import call_signature
 
 RESERVED = frozenset({"find_tools", "media", "open_media", "read_bytes", "read_text", "show"})
 """The functions that every script has."""
@@ -23,13 +25,27 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_]")
 class ScriptTool:
     """A tool that scripts may call: the function's name, the name that hosts call it by, and what is declared of it.
 
-    `parameters` are in the order in which a script may give them without their names: required ones first.
+    `parameters` are in the order in which a script may give them without their names: required ones first. `output` is
+    the schema of its data; `takes_media` has the parameters that take content.
     """
 
     function: str
     name: str
     parameters: tuple[str, ...]
     declared: Mapping[str, Any]
+    output: WireObject | None
+    takes_media: frozenset[str]
+
+    @property
+    def signature(self) -> str:
+        """The function with the types of its parameters, and of what it returns if that is known."""
+        schema = as_object(self.declared.get("inputSchema"))
+        return call_signature(self.function, schema, self.output, self.takes_media)
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether the tool says that it changes nothing."""
+        return as_object(self.declared.get("annotations")).get("readOnlyHint") is True
 
 
 def script_tools(catalogue: Catalogue, settings: CodeModeSettings) -> dict[str, ScriptTool]:
@@ -42,8 +58,23 @@ def script_tools(catalogue: Catalogue, settings: CodeModeSettings) -> dict[str, 
             continue
         if may_call(route, as_object(tool.get("annotations")), settings):
             function = function_name(name, found)
-            found[function] = ScriptTool(function, name, _parameters(as_object(tool.get("inputSchema"))), tool)
+            parameters = _parameters(as_object(tool.get("inputSchema")))
+            takes = frozenset(str(each.path[0]) for each in route.parameters if len(each.path) == 1)
+            found[function] = ScriptTool(function, name, parameters, tool, catalogue.outputs.get(name), takes)
     return found
+
+
+def with_outputs(catalogue: Catalogue, lists: Mapping[str, Sequence[WireObject]]) -> Catalogue:
+    """Return the catalogue with the output schemas that the upstreams' lists have: hosts may be offered none."""
+    declared = {
+        (upstream, tool.get("name")): schema
+        for upstream, tools in lists.items()
+        for tool in tools
+        if is_object(schema := tool.get("outputSchema"))
+    }
+    routes = catalogue.routes.items()
+    outputs = {name: declared[key] for name, route in routes if (key := (route.upstream, route.tool)) in declared}
+    return replace(catalogue, outputs=outputs)
 
 
 def may_call(route: Route, annotations: Mapping[str, Any], settings: CodeModeSettings) -> bool:
