@@ -157,7 +157,7 @@ class Calls:
             call.asked(params.get("arguments"), await size_in_thread(arguments) if arguments else _NOTHING)
             route, catalogue = await self._catalogues.route(name, context)
             call.routed(route.upstream, route.tool)
-            audience = "app" if route.audience == "app" else ""
+            audience = "script" if context.within else "app" if route.audience == "app" else ""
             context.audit.routed(route.upstream, route.tool, partial(schema_of, catalogue, name), audience=audience)
             check_scopes(route, context.caller)
             shaper, profile = self._shaper, self._shaped_by(context, catalogue)

@@ -15,7 +15,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 CLIENTS = ROOT / "examples" / "agents"
 """Programs that bring the clients of model APIs: the gateway itself needs none of them."""
 
-PARTS = {"mcp-types": "mcp", "pydantic-core": "pydantic"}
+PARTS = {"mcp-types": "mcp", "pydantic-core": "pydantic", "pydantic-monty-client": "pydantic-monty"}
 """Distributions that another one pins exactly: asking for that one is enough."""
 
 CHOSEN = {"uvloop", "httptools"}
