@@ -66,13 +66,13 @@ async def measure(router: Router, host: str) -> Figures:
     return Figures(profile.title or host, sum(tokens for tokens, _ in calls), script[0], declared, pictures)
 
 
-async def figures() -> list[Figures]:
-    """Return the figures for all hosts."""
+async def figures(hosts: Sequence[str] = HOSTS) -> list[Figures]:
+    """Return the figures for these hosts."""
     upstream = UpstreamSettings(command=sys.executable, args=("-m", "examples.screenshots"), cwd=ROOT)
     settings = Settings(upstreams={"browser": upstream}, code_mode=CodeModeSettings(enabled=True))
     async with open_gateway(settings) as router:
         assert await router.upstreams["browser"].ready(60)
-        return [await measure(router, host) for host in HOSTS]
+        return [await measure(router, host) for host in hosts]
 
 
 def table(rows: Sequence[Figures]) -> Iterator[str]:

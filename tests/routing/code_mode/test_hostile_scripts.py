@@ -1,5 +1,6 @@
 """Hostile scripts: each is stopped with an error that says why, and the next script runs as if nothing had been."""
 
+import sys
 from dataclasses import replace
 
 import psutil
@@ -7,6 +8,7 @@ import pytest
 
 from gateway.config.code_mode_settings import CodeModeSettings
 from gateway.config.policy_settings import PolicySettings
+from gateway.errors import ConfigError
 from tests.routing.code_mode.conftest import HOST
 
 pytestmark = pytest.mark.anyio
@@ -111,3 +113,17 @@ async def test_code_that_is_none_or_too_long_is_refused(opened, code):
 def test_patterns_name_an_upstream():
     with pytest.raises(ValueError, match="has no upstream"):
         CodeModeSettings(tools=("screenshot",))
+
+
+async def test_without_the_extra_it_cannot_be_enabled(opened, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pydantic_monty", None)
+    with pytest.raises(ConfigError, match=r"code_mode\.enabled: .*not installed.*mcp-multimodal-gateway\[code\]"):
+        async with opened():
+            pass
+
+
+async def test_a_result_larger_than_the_memory_of_a_script_stops_the_script_alone(opened):
+    async with opened(memory="16MiB", max_text="64MiB") as host:
+        said = await host.fails("text = 'x' * 9_000_000\nbrowser__words(text)")
+        assert "of memory" in said
+        assert await host.says("1 + 1") == "2"
