@@ -29,9 +29,9 @@ class ScriptingHost:
     def as_(self, caller: Caller) -> "ScriptingHost":
         return ScriptingHost(self.router, self._log, caller)
 
-    async def run(self, code: str) -> dict[str, Any]:
+    async def run(self, code: str, host: Any = None) -> dict[str, Any]:
         params = {"name": "gateway_run", "arguments": {"code": code}}
-        return await self.router.respond("tools/call", params, self.caller)
+        return await self.router.respond("tools/call", params, self.caller, host=host)
 
     async def says(self, code: str) -> str:
         """The texts of a script's result, which has not failed."""

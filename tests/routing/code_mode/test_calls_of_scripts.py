@@ -13,6 +13,7 @@ from gateway.core.model.caller import Caller
 from gateway.telemetry.audit.verify import records_of
 from gateway.telemetry.requests import new_request
 from tests.routing.code_mode.conftest import HOST, texts
+from tests.routing.test_approvals import YES, FakeHost
 
 pytestmark = pytest.mark.anyio
 
@@ -49,12 +50,17 @@ async def test_a_rule_asks_the_user_from_within_a_script_or_the_call_fails(opene
     rule = {"name": "ask", "effect": "approve", "tools": ["browser__words"]}
     policy = PolicySettings.model_validate({"rules": [rule]})
     async with opened({"policy": policy}) as host:
-        said = await host.fails("browser__words('x')")
-        assert "browser__words" in said
-        assert not host.calls
-        modern = host.as_(replace(HOST, revision="2026-07-28", capabilities={"elicitation": {"form": {}}}))
-        assert "browser__words" in await modern.fails("browser__words('x')")
-        assert not host.calls
+        can_ask = host.as_(replace(HOST, capabilities={"elicitation": {"form": {}}}))
+        user = FakeHost(YES)
+        assert texts(await can_ask.run("browser__words('x')", user)) == '{"text": "x"}'
+        assert [method for method, _ in user.asked] == ["elicitation/create"]
+        declined = texts(await can_ask.run("browser__words('x')", FakeHost({"action": "decline"})))
+        assert "the user declined it" in declined
+        assert len(host.calls) == 1
+        assert "mcp-gateway approvals approve" in await host.fails("browser__words('x')")
+        modern = can_ask.as_(replace(can_ask.caller, revision="2026-07-28"))
+        assert "mcp-gateway approvals approve" in await modern.fails("browser__words('x')")
+        assert len(host.calls) == 1
 
 
 async def test_a_script_that_takes_longer_than_its_host_waits_is_answered_early_and_collected(opened):
