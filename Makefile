@@ -29,7 +29,7 @@ LOWEST += -W "ignore:The anyio.abc.BlockingPortal alias:DeprecationWarning"
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast lowest attack coverage check check-style check-types check-imports check-locks format docs site conformance frameworks new-host build lock soak bench load clean
+.PHONY: help setup demo test test-fast lowest attack coverage check check-style check-types check-imports check-locks format docs site conformance frameworks new-host build lock soak bench tokens load clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -102,6 +102,9 @@ soak: $(VENV)/.gateway ## abandon 500 sessions and kill 500 upstreams; prints wh
 bench: $(VENV)/.development $(VENV)/.gateway bench-fastmcp bench-mcp-proxy ## measure what a call costs beside other gateways, and write docs/performance.md (a quarter of an hour)
 	@$(BIN)/python -m benchmarks.calls $(ARGS)
 	@$(BIN)/python -m benchmarks.console $(if $(ARGS),,--write)
+
+tokens: $(VENV)/.gateway ## count what tool search and the shapes of big JSON save each host's model
+	@$(BIN)/python -m benchmarks.tokens $(ARGS)
 
 load: $(VENV)/.gateway ## measure what one gateway carries, and write docs/scaling.md (eight minutes; ARGS="--quick": two, or --url ...)
 	@$(BIN)/python -m benchmarks.load $(ARGS)

@@ -498,6 +498,10 @@ class RegistryUnavailable(GatewayError):
     """The registry of MCP servers does not answer, or not with what a registry answers."""
 
 
+class EmbeddingsUnavailable(GatewayError):
+    """The server of embeddings does not answer, or not with vectors."""
+
+
 class ArgumentError(GatewayError):
     """Content that an argument of a call names is missing, of the wrong kind, too large, or not for this upstream."""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from gateway.config.embeddings_settings import EmbeddingsSettings
 from gateway.config.find_config import cache_folder, state_folder
 from gateway.config.schema import Settings, UpstreamSettings
 from gateway.config.settings_diff import Difference, compare, live_part
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from gateway.content.store import KeptStore
     from gateway.core.model.tool_facts import ToolFacts
     from gateway.core.profiles.profile import Profile, ProfileSource
+    from gateway.embeddings.client import EmbeddingsClient
     from gateway.routing import Router
     from gateway.routing.calibration import Calibration, HostWorkspace
     from gateway.routing.code_mode import CodeMode
@@ -283,6 +285,7 @@ async def run_gateway(
             long_calls=rooms.long_calls,
             admission=rooms.admission,
             code_mode=rooms.code_mode,
+            embedder_for=_embedder,
         )
         gateway = Gateway(router, upstreams, settings, calibration, pins, logins, desk, rooms, audit)
         async with upstreams:
@@ -416,6 +419,12 @@ def _pins(settings: Settings) -> "Pins":
 
     folder = state_folder(os.environ)
     return Pins(folder / "pins" if folder is not None else None, settings.pins.mode)
+
+
+def _embedder(settings: EmbeddingsSettings) -> "EmbeddingsClient":
+    from gateway.embeddings.client import EmbeddingsClient
+
+    return EmbeddingsClient(settings)
 
 
 def _fetching(settings: Settings) -> "Fetcher | None":

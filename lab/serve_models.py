@@ -16,7 +16,7 @@ _ENDS_WITHIN = 180.0
 def serve_models(app: ModelServer) -> Generator[str]:
     """Serve on loopback while this is open; gives the address, as in `http://127.0.0.1:4711`."""
     with listen() as listener:
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off"))
+        server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

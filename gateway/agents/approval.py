@@ -53,7 +53,7 @@ class AskByProgram:
         async with self._one_at_a_time:
             try:
                 answer = cast("object", await self._on_approval(request))
-            except Exception as error:
+            except Exception as error:  # the function is the user's; it may raise anything
                 logger.exception("on_approval failed")
                 raise _unasked(call, f"on_approval raised {type(error).__name__}") from error
         if not isinstance(answer, bool):  # "no" is true in Python

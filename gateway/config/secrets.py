@@ -32,7 +32,9 @@ def all_secrets(settings: Settings) -> Iterator[str]:
     clients = (issuer.client_secret for issuer in settings.access.issuers.values())
     server = settings.access.authorization_server
     provider = server.oidc.client_secret if server is not None and server.oidc is not None else None
-    for token in (*own, *named, *clients, provider, settings.describe.model.api_key):
+    embeddings = settings.tool_search.embeddings
+    asked = (settings.describe.model.api_key, embeddings and embeddings.api_key)
+    for token in (*own, *named, *clients, provider, *asked):
         if token:
             yield token
     if server is not None and server.state is not None:

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
+from gateway.config.embeddings_settings import EmbeddingsSettings
 from gateway.config.section import Section
 from gateway.core.model.toolset_scope import SEPARATOR
 
@@ -19,6 +20,9 @@ class ToolSearchSettings(Section):
     """Tokens of a list above which `auto` replaces it."""
     pinned: tuple[str, ...] = ()
     """Tools that stay listed: shell globs on `upstream__tool`, whatever name the tool is offered under."""
+
+    embeddings: EmbeddingsSettings | None = None
+    """A server of embeddings, by which tools are also found by what they mean: docs/tools.md."""
 
     @field_validator("pinned")
     @classmethod

@@ -22,6 +22,7 @@ from gateway.core.wording import plain, seconds_words, size_words
 from gateway.errors import InvalidRequest, RegistryUnavailable
 from gateway.registry.cache import AnswerCache, CachedAnswer
 from gateway.system.loopback import is_this_machine
+from gateway.system.response_body import ACCEPTED_ENCODINGS, body_of
 from gateway.system.tls import HOOKS, ssl_context
 
 MOST_BYTES = 8 * 1024 * 1024
@@ -143,7 +144,11 @@ class RegistryClient:
         return answer.value, None
 
     async def _asked(self, url: str, kept: CachedAnswer | None, missing: str) -> CachedAnswer:
-        headers = {"accept": "application/json", "user-agent": f"mcp-gateway/{__version__}"}
+        headers = {
+            "accept": "application/json",
+            "accept-encoding": ACCEPTED_ENCODINGS,
+            "user-agent": f"mcp-gateway/{__version__}",
+        }
         if kept is not None and kept.etag:
             headers["if-none-match"] = kept.etag
         try:
@@ -163,19 +168,14 @@ class RegistryClient:
                     raise InvalidRequest(missing, remedy="`mcp-gateway search WORDS` lists what it has")
                 if response.status_code != 200:
                     raise self._unavailable(_refusal(response.status_code, response.headers))
-                value = self._parsed(await self._body(response))
+                body = await body_of(response, MOST_BYTES)
+                if body is None:
+                    raise self._unavailable(f"sends more than {size_words(MOST_BYTES)} at once")
+                value = self._parsed(body)
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             why = plain(str(error), 200) or type(error).__name__
             raise self._unavailable(f"cannot be asked: {why}", is_reached=False) from None
         return CachedAnswer(value, self._clock(), plain(response.headers.get("etag", ""), 200))
-
-    async def _body(self, response: httpx2.Response) -> bytes:
-        body = bytearray()
-        async for chunk in response.aiter_bytes():
-            body += chunk
-            if len(body) > MOST_BYTES:
-                raise self._unavailable(f"sends more than {size_words(MOST_BYTES)} at once")
-        return bytes(body)
 
     def _parsed(self, body: bytes) -> Any:
         try:

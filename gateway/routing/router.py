@@ -65,7 +65,7 @@ from gateway.routing.skills import METHODS as SKILL_METHODS
 from gateway.routing.skills import Skills
 from gateway.routing.tasks import METHODS as TASK_METHODS
 from gateway.routing.tool_catalogues import ToolCatalogues
-from gateway.routing.tool_search import ToolSearch
+from gateway.routing.tool_search import MOST_FOUND, EmbedderFor, ToolSearch
 from gateway.routing.upstream_instructions import introductions
 from gateway.routing.visible_upstreams import sharing
 from gateway.telemetry import Telemetry
@@ -110,6 +110,7 @@ class Router:
         long_calls: LongCalls | None = None,
         admission: Admission | None = None,
         code_mode: CodeMode | None = None,
+        embedder_for: EmbedderFor | None = None,
     ) -> None:
         self._audit = audit
         self._admission = admission or Admission(settings.overload, media_workers=settings.media.workers)
@@ -127,7 +128,7 @@ class Router:
         self._approvals = Approvals(settings.policy.approval_lasts, on_verdict=self._note_verdict)
         opened = OpenPages()
         self._logins = CallLogins(upstreams, logins)
-        self._search = ToolSearch(settings.tool_search)
+        self._search = ToolSearch(settings.tool_search, embedder_for)
         self._catalogues = ToolCatalogues(
             upstreams,
             own_tools,
@@ -364,6 +365,10 @@ class Router:
         helpers = context.profile.tools.helpers
         useful = helpers and self._catalogues.catalogue(context.listed, context.caller).takes_content
         return self._own_tools.prompts() if useful else ()
+
+    async def search_tools(self, words: str, caller: Caller) -> list[str]:
+        """Return the names of the tools that a search for these words finds for a caller, best first."""
+        return (await self._search.best(self.catalogue(caller), words, MOST_FOUND))[0]
 
     def profile_of(self, caller: Caller) -> Profile:
         """Return the profile in force for a caller, as the variant for its model and narrowed to its revision.

@@ -29,8 +29,8 @@ from gateway.routing.call_logins import CallLogins
 from gateway.routing.call_rules import CallRules, refusal
 from gateway.routing.code_mode import CodeMode
 from gateway.routing.log_once import Problems
+from gateway.routing.long_calls.call_texts import CANCEL, WAIT
 from gateway.routing.long_calls.task_states import takes_tasks
-from gateway.routing.long_calls.wording import CANCEL, WAIT
 from gateway.routing.pages import OpenPages
 from gateway.routing.ports import ArgumentsPort, CalibrationPort, OwnTools, UpstreamsPort
 from gateway.routing.skill_tool import SKILL, needs_tool

@@ -4,7 +4,6 @@ SQLite is kept by others, comes with Python, stems words, and weighs columns; th
 or are not kept (docs/decisions/tool-search.md).
 """
 
-import sqlite3
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -37,6 +36,8 @@ class ToolIndex:
     """
 
     def __init__(self, catalogue: Catalogue, names: Sequence[str]) -> None:
+        import sqlite3  # here, because most gateways never search
+
         self._names = tuple(names)
         self._lock = threading.Lock()
         self._database = sqlite3.connect(":memory:", check_same_thread=False)

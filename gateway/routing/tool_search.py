@@ -12,8 +12,10 @@ from fnmatch import fnmatchcase
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
+import anyio
 from anyio import to_thread
 
+from gateway.config.embeddings_settings import EmbeddingsSettings
 from gateway.config.tool_search_settings import ToolSearchSettings
 from gateway.core.apps import for_the_model
 from gateway.core.model.grant import SEPARATOR
@@ -25,8 +27,10 @@ from gateway.core.tokens import list_tokens
 from gateway.core.tools.catalogue import OWN, Catalogue
 from gateway.core.tools.signatures import signature
 from gateway.core.wording import CALL_TOOL, FIND_TOOL, counted, plain
-from gateway.errors import InvalidRequest
+from gateway.errors import GatewayError, InvalidRequest
+from gateway.routing.log_once import Problems
 from gateway.routing.tool_index import ToolIndex
+from gateway.routing.tool_meanings import EmbedderPort, ToolMeanings, fused
 
 LONGEST_QUERY = 2_000
 MOST_FOUND = 50
@@ -36,6 +40,13 @@ _KEPT = 16
 _UPSTREAMS_NAMED = 60
 _MANY = 100
 """Tools above which a list is counted in a thread, so that other hosts do not wait."""
+
+_LONGEST_TEXT = 2_000
+"""Characters of one tool that become a vector: models of embeddings read little more."""
+_BACK_OFF = 30.0
+"""Seconds for which a server of embeddings that has failed is not asked again: each search would wait for it."""
+
+EmbedderFor = Callable[[EmbeddingsSettings], EmbedderPort]
 
 _ANNOTATIONS = {"openWorldHint": True, "idempotentHint": False}
 
@@ -98,14 +109,23 @@ Value = TypeVar("Value")
 class ToolSearch:
     """Decides what a host's list has, and finds tools in its catalogue."""
 
-    def __init__(self, settings: ToolSearchSettings) -> None:
-        self._settings = settings
+    def __init__(self, settings: ToolSearchSettings, embedder_for: EmbedderFor | None = None) -> None:
+        """`embedder_for`: makes the client of the embeddings server; without it, words alone count."""
+        self._embedder_for = embedder_for
+        self._problems = Problems()
         self._costs = _ByCatalogue(_cost)
         self._indexes = _ByCatalogue(lambda catalogue: ToolIndex(catalogue, _findable(catalogue)))
+        self._meanings: ToolMeanings | None = None
+        self._settings = ToolSearchSettings()
+        self.reconfigure(settings)
 
     def reconfigure(self, settings: ToolSearchSettings) -> None:
         """Apply changed settings."""
+        before, now = self._settings.embeddings, settings.embeddings
         self._settings = settings
+        if now != before:
+            self._meanings = ToolMeanings(self._embedder_for(now)) if now and self._embedder_for else None
+            self._not_before = 0.0
 
     def may_search(self, profile: Profile) -> bool:
         """Whether hosts of this profile may have to search their tools."""
@@ -155,12 +175,34 @@ class ToolSearch:
             return _text(words, is_error=True)
         if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
             return _text(f"limit must be a whole number from 1 to {MOST_FOUND}", is_error=True)
-        names, count = await to_thread.run_sync(self.best, catalogue, query, min(limit, MOST_FOUND))
+        names, count = await self.best(catalogue, query, min(limit, MOST_FOUND))
         return _text(self._found(query, names, count, catalogue), is_error=False, framed=False)
 
-    def best(self, catalogue: Catalogue, query: str, most: int) -> tuple[list[str], int]:
-        """Return the names of the best tools for a query, and how many have any of its words."""
+    async def best(self, catalogue: Catalogue, query: str, most: int) -> tuple[list[str], int]:
+        """Return the names of the best tools for a query, and how many were found."""
+        by_words, count = await to_thread.run_sync(self.by_words, catalogue, query, MOST_FOUND)
+        by_meaning = await self._by_meaning(catalogue, query)
+        if not by_meaning:
+            return by_words[:most], count
+        names = fused(by_words, by_meaning)
+        return names[:most], max(count, len(names))
+
+    def by_words(self, catalogue: Catalogue, query: str, most: int) -> tuple[list[str], int]:
+        """Return the names of the tools that have words of the query, best first, and how many have any."""
         return self._indexes.of(catalogue).best(query, most)
+
+    async def _by_meaning(self, catalogue: Catalogue, query: str) -> list[str]:
+        """Return the names of the tools that are nearest to the query; none if no embeddings are to be had."""
+        if self._meanings is None or anyio.current_time() < self._not_before:
+            return []
+        tools = {str(tool["name"]): tool for tool in catalogue.tools}
+        texts = {name: signature(tools[name])[:_LONGEST_TEXT] for name in _findable(catalogue)}
+        try:
+            return await self._meanings.best(texts, query, MOST_FOUND)
+        except GatewayError as error:
+            self._not_before = anyio.current_time() + _BACK_OFF
+            self._problems.report([str(error)], "tools are found by their words alone")
+            return []
 
     def _found(self, query: str, names: list[str], count: int, catalogue: Catalogue) -> str:
         if not names:

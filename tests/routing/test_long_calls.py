@@ -16,8 +16,8 @@ from gateway.core.model.grant import Grant
 from gateway.errors import TooManyCalls, UnknownLongCall, UpstreamTimeout
 from gateway.routing import Router
 from gateway.routing.long_calls import LongCalls, open_long_calls
+from gateway.routing.long_calls.call_texts import duration_words, still_running
 from gateway.routing.long_calls.long_call import LongCall
-from gateway.routing.long_calls.wording import duration_words, still_running
 from gateway.telemetry.audit.trail import open_audit_trail
 from gateway.telemetry.audit.verify import records_of
 from gateway.upstream import RequestContext

@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     from gateway.serving.authorization.authorization_server import AuthorizationServer
     from gateway.serving.cluster.cluster import Cluster
     from gateway.serving.console.console import Console
-    from gateway.serving.mcp.drain import RunningRequests
     from gateway.serving.mcp.early_stdio import EarlyStdio
+    from gateway.serving.mcp.running_requests import RunningRequests
     from gateway.serving.shared.attached_hosts import AttachedHosts
     from gateway.telemetry.audit.trail import AuditTrail
 
@@ -325,9 +325,9 @@ async def serve_http_with(
     from gateway.serving.access import Access
     from gateway.serving.content.routes import content_routes
     from gateway.serving.logins.routes import login_routes
-    from gateway.serving.mcp.drain import RunningRequests
     from gateway.serving.mcp.handshake import Identity
     from gateway.serving.mcp.http import http_app
+    from gateway.serving.mcp.running_requests import RunningRequests
     from gateway.serving.mcp.security import check_bind
     from gateway.system.large_blocks import reuse_large_blocks
     from gateway.upstream.authorization.client_identification import client_document

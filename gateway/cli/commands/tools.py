@@ -3,7 +3,7 @@
 import re
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -34,12 +34,11 @@ from gateway.cli.terminal import say, say_json, say_table
 from gateway.cli.token_report import list_lines
 from gateway.cli.toolset_option import ToolsetName
 from gateway.config.schema import Settings
-from gateway.config.tool_search_settings import ToolSearchSettings
 from gateway.core.apps import for_the_model, pages
 from gateway.core.model.caller import Caller
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.tokens import list_tokens
-from gateway.core.tools.catalogue import OWN, Catalogue
+from gateway.core.tools.catalogue import OWN
 from gateway.core.tools.signatures import signature
 from gateway.core.wording import plain
 from gateway.runtime import run_gateway
@@ -163,7 +162,9 @@ async def _listed(
         routes = {name: route for name, route in catalogue.routes.items() if not servers or route.upstream in servers}
         offered = [tool for tool in listed["tools"] if tool["name"] in routes] if servers else listed["tools"]
         if search is not None:
-            offered = _found(search, catalogue, routes)
+            found = await gateway.router.search_tools(search, caller)
+            tools = {tool["name"]: tool for tool in catalogue.tools}
+            offered = [tools[name] for name in found if name in routes]
         remembered = frozenset(name for name, route in routes.items() if route.upstream in missing)
         withheld = {
             name: each.why for name, each in catalogue.withheld.items() if not servers or each.upstream in servers
@@ -172,15 +173,6 @@ async def _listed(
         asks = {name: rule for name, rule in gateway.router.asking(caller).items() if name in routes}
         costs = _costs(offered, {name: route.upstream for name, route in routes.items()})
         return _Listed(offered, remembered, missing, withheld, asks, own, costs)
-
-
-def _found(words: str, catalogue: Catalogue, names: Collection[str]) -> list[dict[str, Any]]:
-    """Return the tools that a search for these words finds, best first, among those of these names."""
-    from gateway.routing.tool_search import MOST_FOUND, ToolSearch
-
-    found, _ = ToolSearch(ToolSearchSettings()).best(catalogue, words, MOST_FOUND)
-    tools = {tool["name"]: tool for tool in catalogue.tools}
-    return [tools[name] for name in found if name in names]
 
 
 def _say_as_json(ended: _Listed, profile: str, *, why: bool) -> None:

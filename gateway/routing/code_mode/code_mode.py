@@ -6,8 +6,6 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from anyio import to_thread
-
 from gateway.config.code_mode_settings import CodeModeSettings
 from gateway.content.store import ContentStore
 from gateway.core.model.json_values import as_object
@@ -75,7 +73,7 @@ class CodeMode:
         async def find(query: str) -> str:
             if len(query) > LONGEST_QUERY:
                 return f"[the query has {len(query):,} characters, and may have {LONGEST_QUERY:,}]"
-            names, _ = await to_thread.run_sync(search.best, catalogue, query, _LOOKED_AT)
+            names, _ = await search.best(catalogue, query, _LOOKED_AT)
             found = [functions[name] for name in names if name in functions][:_FOUND]
             return signatures(found) or f"[no function has any of these words: {plain(query, 200)!r}]"
 

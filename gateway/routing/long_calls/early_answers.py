@@ -12,7 +12,7 @@ from gateway.core.model.json_values import as_object
 from gateway.core.tools.catalogue import OWN, Catalogue, Route
 from gateway.core.wording import CANCEL_TOOL, RUN_TOOL, WAIT_TOOL, failure_text, plain
 from gateway.errors import UnknownLongCall
-from gateway.routing.long_calls import wording
+from gateway.routing.long_calls import call_texts
 from gateway.routing.long_calls.long_call import ID_PREFIX, LongCall
 from gateway.routing.long_calls.registry import LongCalls, Work
 from gateway.routing.long_calls.task_states import as_task, takes_tasks, task_state
@@ -151,21 +151,26 @@ class EarlyAnswers:
             record.asked(arguments, size_of(arguments, most_values=MANY_VALUES))
             record.routed(OWN, name)
             context.audit.routed(OWN, name)
-            call_id = arguments.get("call")
-            if not isinstance(call_id, str):
-                result = _text(wording.call_missing(), is_error=True)
+            found = self._named(arguments.get("call"), context)
+            if not isinstance(found, LongCall):
+                result = found
+            elif name == WAIT_TOOL:
+                result = await self._waited(found, params, context, long_calls, waited)
             else:
-                try:
-                    call = self._found(call_id.strip(), context)
-                except UnknownLongCall as error:
-                    result = _text(failure_text(error.message, error.remedy), is_error=True)
-                else:
-                    answer = self._waited if name == WAIT_TOOL else self._cancelled
-                    result = await answer(call, params, context, long_calls, waited)
+                result = self._cancelled(found, long_calls)
             size = size_of(result, most_values=MANY_VALUES)
             record.answered(result, size)
             record.shaped(result, size.characters, (), is_error=result.get("isError") is True)
             return result
+
+    def _named(self, call_id: object, context: RequestContext) -> LongCall | dict[str, Any]:
+        """Return the call that an argument names, or the result that says why there is none."""
+        if not isinstance(call_id, str):
+            return _text(call_texts.call_missing(), is_error=True)
+        try:
+            return self._found(call_id.strip(), context)
+        except UnknownLongCall as error:
+            return _text(failure_text(error.message, error.remedy), is_error=True)
 
     async def _waited(
         self,
@@ -180,20 +185,13 @@ class EarlyAnswers:
         limit = None if seconds is None else max(0.0, seconds - waited)
         if await long_calls.wait(call, context, limit):
             return _outcome(call)
-        return _text(wording.still_running(call))
+        return _text(call_texts.still_running(call))
 
-    async def _cancelled(
-        self,
-        call: LongCall,
-        params: Mapping[str, Any],
-        context: RequestContext,
-        long_calls: LongCalls,
-        waited: float,
-    ) -> dict[str, Any]:
+    def _cancelled(self, call: LongCall, long_calls: LongCalls) -> dict[str, Any]:
         if call.is_over and not call.asks:
-            return _text(wording.already_over(call))
+            return _text(call_texts.already_over(call))
         long_calls.give_up(call)
-        return _text(wording.cancelled(call))
+        return _text(call_texts.cancelled(call))
 
     def _work(self, call: LongCall, context: RequestContext) -> Work:
         return partial(self._calls.call, context=call.context(context))
@@ -231,7 +229,7 @@ class EarlyAnswers:
         """Say that the call goes on: as an error if the host would refuse a result without structured content."""
         catalogue = await self._catalogues.offered(context)
         declares = any(tool["name"] == call.name and "outputSchema" in tool for tool in catalogue.tools)
-        return _text(wording.still_running(call), is_error=declares)
+        return _text(call_texts.still_running(call), is_error=declares)
 
 
 def long_call_in(params: Mapping[str, Any]) -> str | None:

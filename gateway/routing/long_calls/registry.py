@@ -118,7 +118,7 @@ class LongCalls:
         error: Exception | None = None
         try:
             result = await work(call.params)
-        except Exception as raised:
+        except Exception as raised:  # whoever waits for the call gets it
             error = raised
             if not isinstance(raised, GatewayError) and call.is_kept:
                 logger.exception("the call %s failed", call.id)

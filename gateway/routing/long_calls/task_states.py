@@ -9,8 +9,8 @@ from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import as_object
 from gateway.core.model.wire import INVALID_PARAMS
 from gateway.errors import InvalidRequest, ProfileError, UpstreamRefused
+from gateway.routing.long_calls.call_texts import status
 from gateway.routing.long_calls.long_call import LongCall
-from gateway.routing.long_calls.wording import status
 from gateway.routing.tasks import TASK
 from gateway.upstream.connection.client_identity import TASKS
 

@@ -24,10 +24,8 @@ from gateway.errors import Overloaded
 from gateway.serving.http.body_length import declared_length
 from gateway.serving.mcp.bodies import read_body, replayed
 from gateway.serving.mcp.failures import RETRY_AFTER
+from gateway.serving.mcp.request_caller import ADMITTED_SCOPE
 from gateway.serving.mcp.service import SERVED
-
-ADMITTED_SCOPE = "mcp_gateway.admitted"
-"""Key in the ASGI scope for the place that a request has been given."""
 
 _METHOD = re.compile(rb'"method"\s*:\s*"(?:' + b"|".join(re.escape(name.encode()) for name in sorted(SERVED)) + rb')"')
 _LOCAL = Caller().principal

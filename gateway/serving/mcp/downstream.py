@@ -28,10 +28,8 @@ from gateway.core.model.json_size import MANY_VALUES
 from gateway.core.model.revisions import MODERN_REVISIONS
 from gateway.core.model.wire import INVALID_PARAMS
 from gateway.errors import Overloaded
-from gateway.serving.mcp.admit_requests import ADMITTED_SCOPE
 from gateway.serving.mcp.announce_changes import Announcer
 from gateway.serving.mcp.cluster_port import SessionJournal
-from gateway.serving.mcp.drain import RunningRequests
 from gateway.serving.mcp.early_stdio import Arrival
 from gateway.serving.mcp.failures import as_error, as_result, safe_error, sole_gateway_error, unexpected
 from gateway.serving.mcp.handshake import Identity, Refusal, discover_result, initialize_result
@@ -39,7 +37,15 @@ from gateway.serving.mcp.hosts import HostChannel, host_channel, introduce, set_
 from gateway.serving.mcp.kept_lists import LISTS, AskedList, KeptLists
 from gateway.serving.mcp.list_keeper import ListKeeper
 from gateway.serving.mcp.presence import Presence
-from gateway.serving.mcp.request_caller import caller_of, checked_params, grant_of, principal_of, token_of
+from gateway.serving.mcp.request_caller import (
+    ADMITTED_SCOPE,
+    caller_of,
+    checked_params,
+    grant_of,
+    principal_of,
+    token_of,
+)
+from gateway.serving.mcp.running_requests import RunningRequests
 from gateway.serving.mcp.service import OF_TASKS, SERVED, ProgressCallback, Service
 from gateway.serving.mcp.written_json import WrittenArrays
 from gateway.telemetry import new_request

@@ -4,8 +4,7 @@
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 
 import anyio
 from starlette.datastructures import Headers
@@ -13,37 +12,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.core.model.revisions import MODERN_REVISIONS
 from gateway.core.wording import counted
+from gateway.serving.mcp.running_requests import RunningRequests
 from gateway.serving.mcp.security import refused_response
 
 logger = logging.getLogger(__name__)
 
 _RETRY_SECONDS = "2"
-
-
-class RunningRequests:
-    """The number of requests that are being answered, and a wait for their end."""
-
-    def __init__(self) -> None:
-        self.number = 0
-        self._quiet: anyio.Event | None = None
-
-    @contextmanager
-    def one(self) -> Generator[None]:
-        """Count a request while the context is open."""
-        self.number += 1
-        try:
-            yield
-        finally:
-            self.number -= 1
-            if not self.number and self._quiet is not None:
-                self._quiet.set()
-                self._quiet = None
-
-    async def quiet(self) -> None:
-        """Wait until no request is being answered."""
-        while self.number:
-            self._quiet = self._quiet or anyio.Event()
-            await self._quiet.wait()
 
 
 class Drain:

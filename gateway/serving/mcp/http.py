@@ -25,7 +25,7 @@ from gateway.serving.mcp.admit_requests import AdmissionMiddleware, LargeBodyMid
 from gateway.serving.mcp.attendance import AttendanceMiddleware
 from gateway.serving.mcp.cluster_port import ClusterPort
 from gateway.serving.mcp.downstream import Downstream
-from gateway.serving.mcp.drain import Drain, RunningRequests
+from gateway.serving.mcp.drain import Drain
 from gateway.serving.mcp.drain_streams import Draining
 from gateway.serving.mcp.era_headers import EraHeaderMiddleware
 from gateway.serving.mcp.events import Events
@@ -36,6 +36,7 @@ from gateway.serving.mcp.kept_lists import KeptLists
 from gateway.serving.mcp.modern_http import ModernEndpoint
 from gateway.serving.mcp.profile_choice import ProfileMiddleware, ProfileNames
 from gateway.serving.mcp.request_caller import IDENTIFIED_SCOPE
+from gateway.serving.mcp.running_requests import RunningRequests
 from gateway.serving.mcp.scope_challenge import ScopeMiddleware
 from gateway.serving.mcp.security import (
     Guard,

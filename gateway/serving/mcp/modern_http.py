@@ -39,14 +39,13 @@ from gateway.core.model.json_size import MANY_VALUES
 from gateway.core.model.json_values import as_object, is_dict
 from gateway.core.model.revisions import MODERN_REVISIONS
 from gateway.core.model.wire import OVERLOADED
-from gateway.serving.mcp.admit_requests import ADMITTED_SCOPE
 from gateway.serving.mcp.bodies import read_body, replayed
 from gateway.serving.mcp.cluster_port import ClusterPort
 from gateway.serving.mcp.downstream import Downstream, HostRequest, safe_params
 from gateway.serving.mcp.event_stream import PING_SECONDS, AnswerStream, Companion
 from gateway.serving.mcp.failures import RETRY_AFTER
 from gateway.serving.mcp.hosts import HostChannel
-from gateway.serving.mcp.request_caller import modern_caller
+from gateway.serving.mcp.request_caller import ADMITTED_SCOPE, modern_caller
 from gateway.serving.mcp.service import OF_TASKS, SERVED
 from gateway.serving.mcp.written_json import error_pieces, response_pieces
 

@@ -37,6 +37,9 @@ TOOLSETS_SCOPE = "gateway.toolsets"
 IDENTIFIED_SCOPE = "gateway.identified"
 """Key of an HTTP request's ASGI scope for whoever sent its token (`Identified`)."""
 
+ADMITTED_SCOPE = "gateway.admitted"
+"""Key of an HTTP request's ASGI scope for the place that it has been given among the running ones."""
+
 ENDED_SCOPE = "gateway.ended"
 """Key of an HTTP request's ASGI scope for a function that waits until its token is no longer valid."""
 

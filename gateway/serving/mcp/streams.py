@@ -20,6 +20,7 @@ from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_V
 from gateway.serving.mcp.downstream import Downstream
 from gateway.serving.mcp.handshake import Handshake, Refusal, enveloped
 from gateway.serving.mcp.hosts import introduce
+from gateway.serving.mcp.running_requests import RunningRequests
 from gateway.upstream.connection.owners import owner_by_session
 
 _ENDLESS = frozenset({"subscriptions/listen"})
@@ -59,8 +60,7 @@ class StreamConnection:
         self._legacy = Connection.for_loop(self._dispatcher, session_id=self._session)
         self._runner = ServerRunner(self._server, self._legacy, None)
         self._client: Mapping[str, Any] | None = None
-        self._answering = 0
-        self._settled = anyio.Event()
+        self._requests = RunningRequests()
 
     @property
     def session(self) -> str:
@@ -79,22 +79,15 @@ class StreamConnection:
     async def settle(self, patience: float) -> None:
         """Wait at most `patience` seconds until no request is being answered."""
         with anyio.move_on_after(patience):
-            while self._answering:
-                await self._settled.wait()
+            await self._requests.quiet()
 
     async def _on_request(
         self, context: DispatchContext[TransportContext], method: str, params: Mapping[str, Any] | None
     ) -> dict[str, Any]:
         if method in _ENDLESS:
             return await self._answer(context, method, params)
-        self._answering += 1
-        try:
+        with self._requests.one():
             return await self._answer(context, method, params)
-        finally:
-            self._answering -= 1
-            if not self._answering:
-                self._settled.set()
-                self._settled = anyio.Event()
 
     async def _answer(
         self, context: DispatchContext[TransportContext], method: str, params: Mapping[str, Any] | None

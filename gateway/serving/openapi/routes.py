@@ -32,10 +32,10 @@ from gateway.errors import (
     UpstreamTimeout,
 )
 from gateway.serving.mcp.cluster_port import ClusterPort
-from gateway.serving.mcp.drain import RunningRequests
 from gateway.serving.mcp.failures import sole_gateway_error
 from gateway.serving.mcp.profile_choice import ProfileMiddleware, ProfileNames
 from gateway.serving.mcp.request_caller import PROFILE_SCOPE, program_caller
+from gateway.serving.mcp.running_requests import RunningRequests
 from gateway.serving.mcp.security import refused_response
 from gateway.serving.mcp.service import Service
 from gateway.serving.mcp.toolset_choice import ToolsetMiddleware, ToolsetsOf

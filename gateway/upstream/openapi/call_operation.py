@@ -11,11 +11,11 @@ import httpx2
 from gateway.config.secrets import HIDDEN
 from gateway.core.wording import failure_text, size_words
 from gateway.errors import InvalidRequest
+from gateway.system.response_body import body_of
 from gateway.upstream.openapi.api import Api
 from gateway.upstream.openapi.operations import joined, origin
 from gateway.upstream.openapi.requests import ApiRequest, build_request
 from gateway.upstream.openapi.results import ApiAnswer, redirected, refused, result_of
-from gateway.upstream.openapi.sources import body_of
 from gateway.upstream.openapi.tools import ApiTool
 from gateway.upstream.transports.clients import longest_call
 from gateway.upstream.transports.failures import Subject, failure_of

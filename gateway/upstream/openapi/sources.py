@@ -10,6 +10,7 @@ import httpx2
 from gateway.config.schema import UpstreamSettings, is_url
 from gateway.core.wording import plain, size_words
 from gateway.errors import DocumentUnusable
+from gateway.system.response_body import body_of
 from gateway.upstream.authorization.ports import TokenSource
 from gateway.upstream.openapi.operations import joined, origin
 from gateway.upstream.transports.clients import challenges, client_options
@@ -23,7 +24,6 @@ _READ_TIMEOUT = 30.0
 _ACCEPTED = (
     "application/vnd.oai.openapi+json, application/json, application/vnd.oai.openapi, application/yaml, */*;q=0.5"
 )
-_DECODED = frozenset({"", "identity", "gzip", "deflate"})
 
 
 class DocumentSource(Protocol):
@@ -155,20 +155,6 @@ class UrlSource:
                 )
             url = there
         raise DocumentUnusable("the document is answered with one redirect after another")
-
-
-async def body_of(response: httpx2.Response, most: int) -> bytes | None:
-    """Read a body, decompressed, of at most `most` bytes; None if it is larger. Raises httpx2's errors."""
-    if response.headers.get("content-encoding", "").strip().lower() not in _DECODED:
-        raise httpx2.DecodingError("compressed in a way that was not asked for")
-    parts: list[bytes] = []
-    size = 0
-    async for chunk in response.aiter_bytes(64 * 1024):
-        parts.append(chunk)
-        size += len(chunk)
-        if size > most:
-            return None
-    return b"".join(parts)
 
 
 def _too_large(most: int) -> DocumentUnusable:

@@ -23,9 +23,10 @@ from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import is_object
 from gateway.runtime import Gateway, run_gateway
 from gateway.serving.access import Access
-from gateway.serving.mcp.drain import Drain, RunningRequests
+from gateway.serving.mcp.drain import Drain
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.http import http_app, serve_http
+from gateway.serving.mcp.running_requests import RunningRequests
 from gateway.serving.openapi.describe_tools import document_of
 from gateway.serving.openapi.routes import ToolApi
 from tests.servers.http_api import PDF, PNG, Api, running_api

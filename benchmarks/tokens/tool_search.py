@@ -1,20 +1,13 @@
 """How often tool search finds the right tool, and the tokens of a host's list before and after.
 
-    .venv/bin/python -m benchmarks.tool_search [--write]
-
-The tools and the queries are those of `tools.json`. `--write` puts the tables into docs/tools.md. Exit code 1 if fewer
-than `LEAST` of the queries have their tool among the first five.
+The tools and the queries are those of `tools.json`.
 """
 
-import argparse
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple
-
-import anyio
 
 from gateway.config.builtin_profiles import builtin_profiles
 from gateway.config.schema import ToolsSettings
@@ -28,10 +21,9 @@ from gateway.core.tools.catalogue import OWN, Catalogue, build
 from gateway.routing.tool_search import SEARCH_TOOLS, ToolSearch
 
 SET = Path(__file__).with_name("tools.json")
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "tools.md"
-BEGIN, END = "<!-- figures:begin (written by python -m benchmarks.tool_search --write) -->\n", "<!-- figures:end -->"
 HOSTS = ("claude-desktop", "cursor", "vscode-copilot", "gemini-cli", "windsurf", "goose", "default")
 LEAST = 0.85
+"""The share of queries that must have their tool among the first five."""
 
 
 class Figures(NamedTuple):
@@ -55,14 +47,14 @@ def catalogue_for(profile: Profile, tools: Sequence[Mapping[str, Any]]) -> Catal
     return build(lists, {name: ToolsSettings() for name in lists}, "always", unlimited, "gateway")
 
 
-async def measure(name: str, profile: Profile, given: Mapping[str, Any]) -> Figures:
+async def _figures(name: str, profile: Profile, given: Mapping[str, Any]) -> Figures:
     """Return the figures for a host."""
     catalogue = catalogue_for(narrow(profile, NEWEST_HANDSHAKE), given["tools"])
     search = ToolSearch(ToolSearchSettings(mode="always"))
     names = {f"{route.upstream}__{route.tool}": offered for offered, route in catalogue.routes.items()}
     places, answers = list[int](), list[int]()
     for query in given["queries"]:
-        found, _ = search.best(catalogue, query["query"], 50)
+        found, _ = search.by_words(catalogue, query["query"], 50)
         wanted = names[query["tool"]]
         places.append(found.index(wanted) if wanted in found else 50)
         result = await search.find({"query": query["query"]}, catalogue)
@@ -91,25 +83,12 @@ def table(rows: Sequence[Figures]) -> Iterator[str]:
         )
 
 
-async def figures() -> list[Figures]:
+async def measure() -> list[Figures]:
     """Return the figures for all hosts."""
     given, profiles = json.loads(SET.read_text("utf-8")), builtin_profiles()
-    return [await measure(name, profiles[name], given) for name in HOSTS]
+    return [await _figures(name, profiles[name], given) for name in HOSTS]
 
 
-def main() -> int:
-    """Measure, and print or write the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="put the table into docs/tools.md")
-    write = parser.parse_args().write
-    rows = anyio.run(figures)
-    text = "\n".join(table(rows)) + "\n"
-    print(text)
-    if write:
-        before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
-        PAGE.write_text(before + BEGIN + text + rest[rest.index(END) :], "utf-8")
-    return 0 if all(row.five >= LEAST for row in rows) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def finds_enough(rows: Sequence[Figures]) -> bool:
+    """Return whether the right tool is among the first five for enough queries, for every host."""
+    return all(row.five >= LEAST for row in rows)

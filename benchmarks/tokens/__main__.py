@@ -1,0 +1,40 @@
+"""What the gateway saves models, in tokens: tool search, the shapes of big JSON, tables.
+
+    .venv/bin/python -m benchmarks.tokens [--write]
+
+`--write` puts the tables into their pages of the documentation. Exit code 1 if tool search finds too little. Tokens are
+counted as everywhere in the gateway (docs/tokens.md); nothing is timed, so the figures are the same on every machine.
+"""
+
+import argparse
+import sys
+
+import anyio
+
+from benchmarks.tokens import big_json, tool_search
+from benchmarks.tokens.pages import write_table
+
+
+async def _run(write: bool) -> int:
+    hosts = await tool_search.measure()
+    tables = (
+        ("Tool search", "tools.md", "tool-search", tool_search.table(hosts)),
+        ("Big JSON", "results.md", "big-json", big_json.table(await big_json.measure())),
+    )
+    for title, page, name, lines in tables:
+        text = "\n".join(lines) + "\n"
+        print(f"{title}\n\n{text}")
+        if write:
+            write_table(page, name, text)
+    return 0 if tool_search.finds_enough(hosts) else 1
+
+
+def main() -> int:
+    """Measure, print, and write if that is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="put the tables into the documentation")
+    return anyio.run(_run, parser.parse_args().write)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Asking a server for embeddings: vectors that are near one another when texts mean nearly the same."""
