@@ -1,18 +1,12 @@
 """The tokens of a script that takes twenty screenshots and shows two, and of twenty calls without a script, per host.
 
-    .venv/bin/python -m benchmarks.code_mode [--write]
-
-Server and script are those of `examples/screenshots`; a real gateway shapes the results for each host. `--write` puts
-the table into docs/code-mode.md. Exit code 1 if a script costs a host more than `MOST` of the calls.
+Server and script are those of `examples/screenshots`; a real gateway shapes the results for each host.
 """
 
-import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import anyio
 
 from gateway.config.code_mode_settings import CodeModeSettings
 from gateway.config.schema import Settings, UpstreamSettings
@@ -24,10 +18,8 @@ from gateway.routing import Router
 from gateway.routing.token_counts import TokenCounts
 from gateway.runtime import open_gateway
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "examples" / "screenshots" / "compare_pages.py"
-PAGE = ROOT / "docs" / "code-mode.md"
-BEGIN, END = "<!-- figures:begin (written by python -m benchmarks.code_mode --write) -->\n", "<!-- figures:end -->"
 HOSTS = ("claude-code", "claude-desktop", "cursor", "vscode-copilot", "codex", "gemini-cli", "goose", "default")
 MOST = 0.25
 
@@ -43,7 +35,7 @@ class Figures(NamedTuple):
     """Pictures that the model sees: of the calls, and of the script."""
 
 
-async def measure(router: Router, host: str) -> Figures:
+async def _figures(router: Router, host: str) -> Figures:
     """Return the figures for a host."""
     caller = Caller(revision=NEWEST_HANDSHAKE, profile=host, principal=host)
     profile = router.profile_of(caller)
@@ -66,13 +58,13 @@ async def measure(router: Router, host: str) -> Figures:
     return Figures(profile.title or host, sum(tokens for tokens, _ in calls), script[0], declared, pictures)
 
 
-async def figures(hosts: Sequence[str] = HOSTS) -> list[Figures]:
+async def measure(hosts: Sequence[str] = HOSTS) -> list[Figures]:
     """Return the figures for these hosts."""
     upstream = UpstreamSettings(command=sys.executable, args=("-m", "examples.screenshots"), cwd=ROOT)
     settings = Settings(upstreams={"browser": upstream}, code_mode=CodeModeSettings(enabled=True))
     async with open_gateway(settings) as router:
         assert await router.upstreams["browser"].ready(60)
-        return [await measure(router, host) for host in hosts]
+        return [await _figures(router, host) for host in hosts]
 
 
 def table(rows: Sequence[Figures]) -> Iterator[str]:
@@ -87,19 +79,6 @@ def table(rows: Sequence[Figures]) -> Iterator[str]:
         )
 
 
-def main() -> int:
-    """Measure, and print or write the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="put the table into docs/code-mode.md")
-    write = parser.parse_args().write
-    rows = anyio.run(figures)
-    text = "\n".join(table(rows)) + "\n"
-    print(text)
-    if write:
-        before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
-        PAGE.write_text(before + BEGIN + text + rest[rest.index(END) :], "utf-8")
-    return 0 if all(row.script <= MOST * row.calls for row in rows) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def saves_enough(rows: Sequence[Figures]) -> bool:
+    """Whether a script costs no host more than `MOST` of the calls."""
+    return all(row.script <= MOST * row.calls for row in rows)
