@@ -117,7 +117,7 @@ build: $(VENV)/.gateway ## build the wheel, and the bundle for Claude Desktop, i
 lock: setup ## regenerate the lock files after requirements change (UPGRADE=--upgrade: with newer versions)
 	@$(LOCK) --group dev -o requirements/dev.txt pyproject.toml
 	@$(LOCK) -c requirements/dev.txt -o requirements/runtime.txt pyproject.toml
-	@$(LOCK) -c requirements/dev.txt --extra audio --extra heic --extra otel --extra postgres --extra redis -o requirements/container.txt pyproject.toml
+	@$(LOCK) -c requirements/dev.txt --extra audio --extra code --extra heic --extra otel --extra postgres --extra redis -o requirements/container.txt pyproject.toml
 	@$(LOCK) -c requirements/dev.txt --group pyproject.toml:build -o requirements/build.txt
 	@$(LOCK) --group pyproject.toml:old-clients -o requirements/old-clients.txt
 	@$(LOCK) --group pyproject.toml:data-designer -o requirements/data-designer.txt

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from gateway.embeddings.client import EmbeddingsClient
     from gateway.routing import Router
     from gateway.routing.calibration import Calibration, HostWorkspace
+    from gateway.routing.code_mode import CodeMode
     from gateway.routing.long_calls import LongCalls
     from gateway.routing.replica_port import ReplicaPort
     from gateway.telemetry import Telemetry
@@ -59,6 +60,7 @@ class _Rooms:
     files: "HostFiles"
     temporary: "TemporaryFiles"
     admission: "Admission"
+    code_mode: "CodeMode | None"
 
     def shaper(self, settings: Settings) -> "Shaper":
         from gateway.content.shaping import Shaper
@@ -296,6 +298,7 @@ async def run_gateway(
             *(upstreams, own_tools, rooms.shaper(settings), profiles, settings, profile, *answering),
             long_calls=rooms.long_calls,
             admission=rooms.admission,
+            code_mode=rooms.code_mode,
             embedder_for=_embedder,
         )
         gateway = Gateway(router, upstreams, settings, calibration, pins, logins, desk, rooms, audit, recorder)
@@ -318,6 +321,7 @@ async def _opened(settings: Settings, telemetry: "Telemetry", call_tool: "CallTo
     from gateway.content.media import MediaWorkers
     from gateway.content.shaping.files import HostFiles
     from gateway.content.store import open_store
+    from gateway.routing.code_mode import open_code_mode
     from gateway.routing.long_calls import open_long_calls
     from gateway.telemetry.media import CountedMedia
     from gateway.upstream.bridging.bridge import open_bridge
@@ -334,12 +338,13 @@ async def _opened(settings: Settings, telemetry: "Telemetry", call_tool: "CallTo
         open_long_calls(settings.long_calls) as long_calls,
         open_describer(settings.describe, media, call_tool) as describer,
         HostFiles(settings.files) as files,
+        open_code_mode(settings.code_mode, store) as code_mode,
     ):
         telemetry.metrics.store = lambda: store.usage
         telemetry.metrics.media_waiting = lambda: media.waiting
         links = Links(settings.content.link_lifetime, settings.gateway.public_url)
         counted = CountedMedia(media, telemetry.metrics)
-        yield _Rooms(store, links, counted, bridge, long_calls, describer, files, temporary, admission)
+        yield _Rooms(store, links, counted, bridge, long_calls, describer, files, temporary, admission, code_mode)
 
 
 def _awaited(

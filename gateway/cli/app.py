@@ -48,6 +48,7 @@ COMMANDS: Final[Mapping[str, _Command]] = {
     "uninstall": _Command("install.uninstall", "Remove the gateway from a host."),
     "tools": _Command("tools.tools", "List the tools that a host is offered."),
     "call": _Command("call.call", "Call a tool, and show what a host is sent."),
+    "run": _Command("run.run", "Run a script that calls tools, and show what a host is sent."),
     "resources": _Command("resources.resources", "List the resources and prompts of a host."),
     "read": _Command("read.read", "Read a resource, such as the page of a tool."),
     "explain": _Command("explain.explain", "Show step by step how a result is shaped for a host."),

@@ -18,6 +18,7 @@ from gateway.config.authorization_settings import AuthorizationServerSettings, P
 from gateway.config.caller_limit_settings import CallerLimitSettings
 from gateway.config.claim_header_settings import COMPANY, ClaimHeaders, source_problem
 from gateway.config.cluster_settings import ClusterSettings
+from gateway.config.code_mode_settings import CodeModeSettings
 from gateway.config.console_settings import ConsoleSettings
 from gateway.config.issuer_settings import SCOPE, IssuerSettings
 from gateway.config.locations import location
@@ -783,6 +784,7 @@ class Settings(SecretSection):
     console: ConsoleSettings = ConsoleSettings()
     tokens: TokenCountSettings = TokenCountSettings()
     tool_search: ToolSearchSettings = ToolSearchSettings()
+    code_mode: CodeModeSettings = CodeModeSettings()
     shared: SharedSettings = SharedSettings()
     registry: RegistrySettings = RegistrySettings()
     cluster: ClusterSettings = ClusterSettings()

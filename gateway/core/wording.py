@@ -45,6 +45,9 @@ WAIT_TOOL = "gateway_wait"
 CANCEL_TOOL = "gateway_cancel"
 """The gateway's own tool that ends such a call."""
 
+RUN_TOOL = "gateway_run"
+"""The gateway's own tool that runs a script which calls other tools, if the configuration wants it."""
+
 SKILL_TOOL = "gateway_skill"
 """The gateway's own tool that lists and loads skills, for hosts that cannot do so themselves."""
 

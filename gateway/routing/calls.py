@@ -21,7 +21,7 @@ from gateway.core.profiles.host_profiles import narrow, with_useful_handles
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
 from gateway.core.tools.catalogue import OWN, Catalogue, Route
-from gateway.core.wording import APPROVE_TOOL, FIND_TOOL, LOGIN_TOOL, SKILL_TOOL, failure_text, plain, size_words
+from gateway.core.wording import APPROVE_TOOL, FIND_TOOL, LOGIN_TOOL, failure_text, plain, size_words
 from gateway.errors import InvalidRequest
 from gateway.routing.approvals import Approvals, CallToApprove
 from gateway.routing.approve_tool import approve
@@ -67,10 +67,14 @@ class _Shaped(NamedTuple):
     is_error: bool
 
 
+OwnCall = Callable[[RequestContext, object], Awaitable[dict[str, Any]]]
+"""Answers a call of one of the gateway's own tools, given its arguments."""
+
+
 class Calls:
     """Answers `tools/call` and requests about tasks. `read` reads a resource for one of the gateway's own tools.
 
-    `use_skill` answers another of them.
+    `own_calls` answer others of them, by name.
     """
 
     def __init__(
@@ -89,7 +93,7 @@ class Calls:
         logins: CallLogins,
         search: ToolSearch,
         read: Callable[[RequestContext, str], Awaitable[Mapping[str, Any]]],
-        use_skill: Callable[[RequestContext, object], Awaitable[dict[str, Any]]],
+        own_calls: Mapping[str, OwnCall],
         calibration: CalibrationPort | None = None,
         arguments: ArgumentsPort | None = None,
     ) -> None:
@@ -105,7 +109,7 @@ class Calls:
         self._logins = logins
         self._search = search
         self._read = read
-        self._use_skill = use_skill
+        self._own_calls = own_calls
         self._tasks = Tasks()
         self._replica: ReplicaPort | None = None
         self._owner_for: OwnerFor = lambda upstream, caller: None
@@ -147,13 +151,13 @@ class Calls:
         if arguments is not None and not isinstance(arguments, Mapping):
             raise InvalidRequest("the arguments of a tool must be an object")
         with (
-            self._telemetry.call(context.caller, context.profile.name, name, params) as call,
+            self._telemetry.call(context.caller, context.profile.name, name, params, within=context.within) as call,
             media_share(host_of(context.caller), is_result=True),
         ):
             call.asked(params.get("arguments"), await size_in_thread(arguments) if arguments else _NOTHING)
             route, catalogue = await self._catalogues.route(name, context)
             call.routed(route.upstream, route.tool)
-            audience = "app" if route.audience == "app" else ""
+            audience = "script" if context.within else "app" if route.audience == "app" else ""
             context.audit.routed(route.upstream, route.tool, partial(schema_of, catalogue, name), audience=audience)
             check_scopes(route, context.caller)
             shaper, profile = self._shaper, self._shaped_by(context, catalogue)
@@ -180,7 +184,8 @@ class Calls:
             done = await self._for_host(bounded, route, context, profile, shaper, size if bounded is raw else None)
             given = size if route.audience == "app" else (await sizes_of_result(done.result, sizes)).whole
             call.shaped(done.result, given.characters, done.notes, is_error=done.is_error)
-            if (self._settings.tokens.count or call.is_kept) and route.audience != "app":  # no model reads the others
+            is_read = route.audience != "app" and not context.within  # by a model, and not by a page or a script
+            if is_read and (self._settings.tokens.count or call.is_kept):
                 call.counted(*await self.tokens.count(done.result, given, profile, context.caller.model))
             return done.result
 
@@ -235,7 +240,7 @@ class Calls:
             profile = narrow(EVERYTHING_AS_IT_IS, context.caller.revision)
         shaped = await shaper.shape(
             whole,
-            self._with_tokens(profile, route, context.caller.model),
+            profile if context.within else self._with_tokens(profile, route, context.caller.model),
             owner=context.caller.principal,
             notes=notes,
             reach=reach(self._bridge, self._upstreams, None if route.upstream == OWN else route.upstream, context),
@@ -264,8 +269,8 @@ class Calls:
         if route.upstream == OWN and route.tool == LOGIN_TOOL:
             upstream = self._logins.asked(params.get("arguments"), context.caller)
             return await self._bridge.request(upstream, "tools/call", params, context)
-        if route.upstream == OWN and route.tool == SKILL_TOOL:
-            return await self._use_skill(replace(context, is_part=True, on_progress=None), params.get("arguments"))
+        if route.upstream == OWN and (own_call := self._own_calls.get(route.tool)) is not None:
+            return await own_call(context, params.get("arguments"))
         if route.upstream == OWN:
             owner, read = context.caller.principal, partial(self._read, replace(context, is_part=True))
             return await self._own_tools.request("tools/call", params, owner=owner, profile=profile, read=read)

@@ -21,14 +21,24 @@ from gateway.core.profiles.match_profile import LOOKED_AT, Choice, able, choose_
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue import OWN, Catalogue
 from gateway.core.tools.instructions import Introductions
-from gateway.core.wording import plain
-from gateway.errors import InvalidRequest, ProfileError, ScopeMissing, TooManyCalls, UnknownMethod, UnknownToolset
+from gateway.core.wording import RUN_TOOL, SKILL_TOOL, plain
+from gateway.errors import (
+    InvalidRequest,
+    ProfileError,
+    ScopeMissing,
+    TooManyCalls,
+    UnknownMethod,
+    UnknownTool,
+    UnknownToolset,
+)
 from gateway.routing.approvals import Approvals, CallToApprove, Verdict
 from gateway.routing.availability import Availability
 from gateway.routing.call_logins import CallLogins
 from gateway.routing.call_rules import NOBODY, CallRules
 from gateway.routing.caller_limits import CallerLimits, CountedRequest
 from gateway.routing.calls import Calls, schema_of
+from gateway.routing.code_mode import CodeMode
+from gateway.routing.code_mode.code_mode import whole_results
 from gateway.routing.completions import Completions
 from gateway.routing.lists import LISTS, MergedLists
 from gateway.routing.log_once import Problems
@@ -100,6 +110,7 @@ class Router:
         logins: LoginsPort | None = None,
         long_calls: LongCalls | None = None,
         admission: Admission | None = None,
+        code_mode: CodeMode | None = None,
         embedder_for: EmbedderFor | None = None,
     ) -> None:
         self._audit = audit
@@ -131,7 +142,9 @@ class Router:
             calibration,
             arguments,
             answers_early=long_calls is not None,
+            code_mode=code_mode,
         )
+        self._code_mode = code_mode
         self._resources = Resources(upstreams, opened)
         self._skills = Skills(upstreams, self._resources)
         self._prompts = Prompts(upstreams, settings.gateway, self._availability, self._own_prompts)
@@ -160,7 +173,7 @@ class Router:
             self._logins,
             self._search,
             self._read_part,
-            self._use_skill,
+            {SKILL_TOOL: self._use_skill, RUN_TOOL: self._run_script},
             calibration,
             arguments,
         )
@@ -319,12 +332,15 @@ class Router:
         return None
 
     async def _counted(
-        self, method: str, params: Mapping[str, Any], caller: Caller, profile: Profile
+        self, method: str, params: Mapping[str, Any], caller: Caller, profile: Profile, *, is_part: bool = False
     ) -> CountedRequest:
-        """Count a request against the caller's limits; one too many is logged, as every other call is."""
+        """Count a request against the caller's limits; one too many is logged, as every other call is.
+
+        `is_part`: it is made for another one, which is counted as running already.
+        """
         try:
             is_wait = params.get("name") in LONG_CALL_TOOLS
-            counted = self._limits.begin(method, caller, is_wait=is_wait)
+            counted = self._limits.begin(method, caller, is_wait=is_wait or is_part)
             return counted if self._shared_use is None or is_wait else await counted.shared(self._shared_use)
         except TooManyCalls as error:
             if method != "tools/call":
@@ -654,7 +670,27 @@ class Router:
 
     async def _use_skill(self, context: RequestContext, arguments: object) -> dict[str, Any]:
         """Answer a call of `gateway_skill`."""
-        return await use_skill(self._skills, arguments, self._ask, context)
+        part = replace(context, is_part=True, on_progress=None)
+        return await use_skill(self._skills, arguments, self._ask, part)
+
+    async def _run_script(self, context: RequestContext, arguments: object) -> dict[str, Any]:
+        """Answer a call of `gateway_run`."""
+        if self._code_mode is None:  # it is not listed, but a session may have been moved here
+            raise UnknownTool(f"the gateway has no tool named {RUN_TOOL!r}")
+        catalogue = await self._catalogues.offered(context)
+        call = partial(self._call_for_script, context)
+        return await self._code_mode.run(arguments, catalogue, context, call, self._search)
+
+    async def _call_for_script(
+        self, context: RequestContext, name: str, arguments: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Make a call as the host's own is made, but with a result that is whole, for the script of this context."""
+        params, caller, profile = {"name": name, "arguments": arguments}, context.caller, context.profile
+        entry = self._entry("tools/call", params, caller, profile)
+        part = replace(context, profile=whole_results(profile.name), on_progress=None, is_part=True, by_model=True)
+        async with entry:
+            with await self._counted("tools/call", params, caller, profile, is_part=True):
+                return await self._calls.call(params, replace(part, within=RUN_TOOL, audit=entry))
 
     async def _wait_for(self, uri: str, context: RequestContext) -> None:
         """Wait, within the profile's bound, for an upstream that is starting and may have the resource."""

@@ -27,6 +27,7 @@ from gateway.routing.ask_approval import can_ask
 from gateway.routing.availability import Availability
 from gateway.routing.call_logins import CallLogins
 from gateway.routing.call_rules import CallRules, refusal
+from gateway.routing.code_mode import CodeMode
 from gateway.routing.log_once import Problems
 from gateway.routing.long_calls.call_texts import CANCEL, WAIT
 from gateway.routing.long_calls.task_states import takes_tasks
@@ -61,7 +62,7 @@ class _Wanted(NamedTuple):
     lists: _Tools
     passing: Sequence[WireObject]
     """Tools of the gateway's own that not all hosts are offered: to calibrate a host, to log in, to approve a call, to
-    wait for one, to load a skill."""
+    wait for one, to load a skill, to run a script."""
     profile: Profile
     revision: str
     shows_apps: bool
@@ -98,10 +99,12 @@ class ToolCatalogues:
         arguments: ArgumentsPort | None = None,
         *,
         answers_early: bool = False,
+        code_mode: CodeMode | None = None,
     ) -> None:
         self._upstreams = upstreams
         self._own = own
         self._search = search
+        self._code_mode = code_mode
         self._settings, self._approval = settings.gateway, settings.policy.approval
         self._can_answer_early = answers_early
         self._answers_early = answers_early and settings.long_calls.enabled
@@ -172,7 +175,8 @@ class ToolCatalogues:
         searching = SEARCH_TOOLS if self._search.may_search(profile) else ()
         own = (len(calibrating), waiting, len(approving), collects, len(searching), len(loading))
         key = (profile.name, revision, shows_apps, own, reached, rules, *listed)
-        passing = (*calibrating, *logins, *approving, *collecting, *loading, *searching)
+        running = () if self._code_mode is None else (self._code_mode.tool,)
+        passing = (*calibrating, *logins, *approving, *collecting, *loading, *searching, *running)
         settings = {name: upstreams[name].settings for name in lists}
         withheld = self._rules.look(caller, lists)
         host = (profile, revision, shows_apps, settings, self._settings, grant)
@@ -269,6 +273,8 @@ class ToolCatalogues:
             faults=self._faults,
             withheld=wanted.withheld(),
         )
+        if self._code_mode is not None:
+            catalogue = self._code_mode.described(catalogue, profile, wanted.lists)
         schemas = ((tool["name"], tool["inputSchema"]) for tool in catalogue.tools)
         return _Kept(wanted.lists, catalogue, {name: schema for name, schema in schemas if _declares_headers(schema)})
 

@@ -86,7 +86,7 @@ class CallRecord:
     and the upstream's own result stay with the record only if it `is_kept`.
     """
 
-    def __init__(self, caller: Caller, profile: str, tool: str, *, show: bool = False) -> None:
+    def __init__(self, caller: Caller, profile: str, tool: str, *, show: bool = False, within: str = "") -> None:
         self.tool = _shown(tool)
         self.host = _shown(caller.client_name or caller.user_agent or "unknown")
         self.revision = _shown(caller.revision)
@@ -94,6 +94,8 @@ class CallRecord:
         self.token = caller.token
         self.profile = profile
         self.request = request_id()
+        self.within = within
+        """The tool whose script made the call; its own record has the same `request`."""
         self.upstream = self.upstream_tool = ""
         self.bytes_in = self.bytes_raw = self.bytes_out = self.blocks = 0
         self.notes: Sequence[Note] = ()
@@ -196,6 +198,7 @@ def log(call: CallRecord) -> None:
     sizes = f"in {size_words(call.bytes_in)}, raw {size_words(call.bytes_raw)}, out {size_words(call.bytes_out)}"
     whose = "" if call.principal == _LOCAL else f", principal {_shown(call.principal)}"
     cached = ", from the cache" if call.from_cache else ""
+    script = f", by a script of {call.within}" if call.within else ""
     tokens, costs = call.tokens, ""
     if tokens is not None:
         costs = f"; {token_words(tokens)} ({call.token_formula})"
@@ -203,7 +206,7 @@ def log(call: CallRecord) -> None:
     log_plainly(
         logger,
         f"call {call.tool}: {outcome} in {time}; host {call.host}{whose}, profile {call.profile},"
-        f" upstream {call.upstream or 'none'}{cached}; {sizes}; {counted(call.blocks, 'block')},"
+        f" upstream {call.upstream or 'none'}{cached}{script}; {sizes}; {counted(call.blocks, 'block')},"
         f" {counted(len(call.notes), 'note')}{costs}"
         + "".join(f"; {name} {text}" for name, text in said.items() if text is not None),
         {
@@ -219,6 +222,7 @@ def log(call: CallRecord) -> None:
             "upstream": call.upstream or None,
             "upstream_tool": call.upstream_tool or None,
             "from_cache": call.from_cache,
+            "within": call.within or None,
             "bytes_in": call.bytes_in,
             "bytes_raw": call.bytes_raw,
             "bytes_out": call.bytes_out,

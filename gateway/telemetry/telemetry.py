@@ -41,9 +41,14 @@ class Telemetry:
         self._tracing = Tracing(tracer_provider)
 
     @contextmanager
-    def call(self, caller: Caller, profile: str, tool: str, params: Mapping[str, Any]) -> Generator[CallRecord]:
-        """Record one tool call, with its request's params; the caller fills in the `CallRecord`."""
-        call = CallRecord(caller, profile, tool, show=self.content)
+    def call(
+        self, caller: Caller, profile: str, tool: str, params: Mapping[str, Any], *, within: str = ""
+    ) -> Generator[CallRecord]:
+        """Record one tool call, with its request's params; the caller fills in the `CallRecord`.
+
+        `within`: the tool whose script makes the call.
+        """
+        call = CallRecord(caller, profile, tool, show=self.content, within=within)
         history = self.history
         past = None if history is None else history.begin(call, caller)
         with self._tracing.span(call, params.get("_meta")):

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ("charts", "daylight", "documents", "sounds")
-CHECKED = (*EXAMPLES, "analyze_photo")
+CHECKED = (*EXAMPLES, "analyze_photo", "screenshots")
 
 
 def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -15,14 +15,14 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 CLIENTS = ROOT / "examples" / "agents"
 """Programs that bring the clients of model APIs: the gateway itself needs none of them."""
 
-PARTS = {"mcp-types": "mcp", "pydantic-core": "pydantic"}
+PARTS = {"mcp-types": "mcp", "pydantic-core": "pydantic", "pydantic-monty-client": "pydantic-monty"}
 """Distributions that another one pins exactly: asking for that one is enough."""
 
 CHOSEN = {"uvloop", "httptools"}
 """What anyio and uvicorn import for the gateway, if it is there."""
 
 
-OF_EXTRAS = {"redis", "psycopg"}
+OF_EXTRAS = {"psycopg", "pydantic-monty", "redis"}
 """What is imported where the configuration asks for it, and is asked for by an extra."""
 
 
@@ -46,6 +46,6 @@ def test_what_is_imported_is_asked_for_and_what_is_asked_for_is_imported() -> No
     assert {PARTS.get(name, name) for name in used} | CHOSEN == asked | OF_EXTRAS
     assert {
         canonicalize_name(Requirement(line).name)
-        for extra in ("redis", "postgres")
+        for extra in ("code", "postgres", "redis")
         for line in PROJECT["optional-dependencies"][extra]
     } == OF_EXTRAS

@@ -70,7 +70,7 @@ def test_it_says_who_it_is_and_what_it_needs(wheel: Path) -> None:
     assert metadata["Version"] == gateway.__version__
     assert metadata["Requires-Python"] == ">=3.11"
     assert metadata["License-Expression"] == "MIT"
-    assert metadata.get_all("Provides-Extra") == ["audio", "heic", "otel", "postgres", "redis"]
+    assert metadata.get_all("Provides-Extra") == ["audio", "code", "heic", "otel", "postgres", "redis"]
     assert "mcp-gateway = gateway.cli.main:main" in commands
     assert "mcp-multimodal-gateway = gateway.cli.main:main" in commands
     assert licence == (ROOT / "LICENSE").read_text("utf-8")

@@ -100,18 +100,42 @@ def call(
     Only the upstream that has the tool is started, for this call alone; a running gateway is not used. Handles in
     the result work afterwards only if `[store] url` keeps content for longer than this command runs.
     """
-    parsed = _arguments(arguments)
-    settings = settings_for(config, upstream)
-    settings = reached_of(settings, () if toolset is None else (toolset,))
+    parsed, asked = _arguments(arguments), the_profiles(profile)
+    given = GivenOptions(config, upstream or (), asked, revision, app, toolset)
+    showing = Showing(save=save, tokens=tokens, verbose=verbose, as_json=as_json)
+    return call_and_show(settings_for(config, upstream), tool, parsed, given, showing, approve=approve)
+
+
+@dataclass(frozen=True)
+class Showing:
+    """How a result is shown: `save` is the folder for its media."""
+
+    save: Path | None = None
+    tokens: bool = False
+    verbose: bool = False
+    as_json: bool = False
+
+
+def call_and_show(
+    settings: Settings,
+    tool: str,
+    arguments: dict[str, Any],
+    given: GivenOptions,
+    showing: Showing,
+    *,
+    approve: bool = False,
+) -> int:
+    """Call a tool, show what hosts would be sent, and return the exit code."""
+    save, verbose, as_json = showing.save, showing.verbose, showing.as_json
+    asked, app = given.profiles, given.app
+    settings = reached_of(settings, () if given.toolset is None else (given.toolset,))
     if approve:
         settings = _with_approval(settings)
-    asked = the_profiles(profile)
-    profiles = chosen_profiles(settings, asked, revision)
+    profiles = chosen_profiles(settings, asked, given.revision)
     tell_of_pages(profiles, app, verbose=verbose)
-    given = GivenOptions(config, upstream or (), asked, revision, app, toolset)
     wait = Wait(visible=not as_json, ctrl_c="end")
     ended = run_until_signal(
-        lambda: _called(settings, tool, parsed, profiles, wait, given, verbose=verbose),
+        lambda: _called(settings, tool, arguments, profiles, wait, given, verbose=verbose),
     )
     if isinstance(ended, int):
         return ended
@@ -134,7 +158,7 @@ def call(
             saved = _saved(shaped, tool, names[0], save, several)
             unsaved += [] if saved else names
             _say(names if several else (), lift(shaped.result), saved, verbose)
-            if tokens:
+            if showing.tokens:
                 for line in cost_lines(result_costs(shaped, profiles[names[0]], settings.gateway.model)):
                     say(line)
     if save is not None and unsaved:

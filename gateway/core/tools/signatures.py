@@ -6,7 +6,7 @@ declares.
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from gateway.core.model.json_values import as_list, as_object, is_object
@@ -32,6 +32,20 @@ def signature(tool: Mapping[str, Any]) -> str:
     return f"{line}\n  {words}" if words else line
 
 
+def call_signature(function: str, schema: Mapping[str, Any], output: object, media: Collection[str] = ()) -> str:
+    """Return the signature of a function that calls a tool with this input schema, and what it returns if known.
+
+    The parameters named in `media` are shown to take `Media`.
+    """
+    properties = {name: {"type": "Media"} if name in media else of for name, of in _properties(schema).items()}
+    line = f"{function}({', '.join(_members({**schema, 'properties': properties}, _DEEPEST))})"
+    return f"{line} -> {_type(output, _DEEPEST)}" if is_object(output) else line
+
+
+def _properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    return as_object(schema.get("properties"))
+
+
 def one_line(tool: Mapping[str, Any]) -> str:
     """Return the first sentence of what a tool says that it does; empty if it says nothing."""
     said = str(tool.get("description") or tool.get("title") or "").strip()
@@ -47,13 +61,13 @@ def words_in(text: str) -> list[str]:
 
 def parameter_words(schema: object) -> Iterable[str]:
     """Yield the names of a schema's parameters, and what is said of them."""
-    for name, declared in list(as_object(as_object(schema).get("properties")).items())[:_MOST_PARAMETERS]:
+    for name, declared in list(_properties(as_object(schema)).items())[:_MOST_PARAMETERS]:
         yield name
         yield str(as_object(declared).get("description") or "")[:_LONGEST_LINE]
 
 
 def _members(schema: Mapping[str, Any], depth: int) -> Sequence[str]:
-    properties, required = as_object(schema.get("properties")), as_list(schema.get("required"))
+    properties, required = _properties(schema), as_list(schema.get("required"))
     listed = sorted(properties, key=lambda name: name not in required)
     shown = [
         f"{_plain(name, _LONGEST_NAME)}{'' if name in required else '?'}: {_type(properties[name], depth)}"

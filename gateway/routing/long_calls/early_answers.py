@@ -10,7 +10,7 @@ from gateway.core.model.caller import Caller
 from gateway.core.model.json_size import MANY_VALUES, size_of
 from gateway.core.model.json_values import as_object
 from gateway.core.tools.catalogue import OWN, Catalogue, Route
-from gateway.core.wording import CANCEL_TOOL, WAIT_TOOL, failure_text, plain
+from gateway.core.wording import CANCEL_TOOL, RUN_TOOL, WAIT_TOOL, failure_text, plain
 from gateway.errors import UnknownLongCall
 from gateway.routing.long_calls import call_texts
 from gateway.routing.long_calls.long_call import ID_PREFIX, LongCall
@@ -207,6 +207,8 @@ class EarlyAnswers:
         call = self._long_calls.find(call_id, context.caller)
         upstream, tool = call.audit.upstream, call.audit.tool
         is_there = upstream in tuple(self._upstreams)  # its result is there even if the upstream is not any more
+        if upstream == OWN:
+            return call
         if not context.caller.grant.reaches_tool(upstream, tool) or (
             is_there and not self._rules.is_listed(Route(upstream, tool), context.caller)
         ):
@@ -214,8 +216,10 @@ class EarlyAnswers:
         return call
 
     def _may_answer(self, call: LongCall) -> bool:
-        """Whether a call may be answered early: it is one of an upstream's, whose settings do not forbid it."""
+        """Whether a call may be answered early: a script, or a call of an upstream whose settings do not forbid it."""
         upstream, tool = call.audit.upstream, call.audit.tool
+        if upstream == OWN and tool == RUN_TOOL:
+            return True
         if not upstream or upstream == OWN or upstream not in tuple(self._upstreams):
             return False
         never = self._upstreams[upstream].settings.tools.never_early

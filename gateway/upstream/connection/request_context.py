@@ -33,5 +33,7 @@ class RequestContext:
     by_model: bool = False
     """Whether a model names the tool to call in an argument (`gateway_call_tool`), so that no host has looked whether
     the tool is for the model."""
+    within: str = ""
+    """The tool of the gateway's own whose script makes this call, so that the script gets the result, and no model."""
     audit: AuditEntry = NOT_AUDITED
     """The request's entry in the audit trail."""

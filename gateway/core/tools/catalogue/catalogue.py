@@ -81,3 +81,5 @@ class Catalogue:
     """The problems about configuration keys that name something that does not exist."""
     withheld: Mapping[str, WithheldTool] = field(default_factory=dict[str, WithheldTool])
     """The tools that are withheld from this caller, by the names that they would be offered under."""
+    outputs: Mapping[str, WireObject] = field(default_factory=dict[str, WireObject])
+    """The original output schemas, by offered name, where scripts may call the tools (code mode)."""

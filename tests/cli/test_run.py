@@ -1,0 +1,36 @@
+"""`mcp-gateway run`: a script of code mode on the command line, with a real upstream process."""
+
+import io
+import sys
+
+SCRIPT = "shot = pics__picture()\nprint(len(media(shot)), pics__echo(name='x'))\nshow(media(shot)[0])\n"
+NAMED = '[code_mode]\nmay_change = ["pics__*"]\n'
+
+
+def test_a_script_shows_what_the_host_would_get_and_saves_its_pictures(command, pictures, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT, "utf-8")
+    ended = command("run", script, "--config", pictures(NAMED), "--save", tmp_path / "out", "--tokens")
+    assert (ended.code, ended.err) == (0, "")
+    assert '1 {"name": "x"}' in ended.out
+    (saved,) = (tmp_path / "out").iterdir()
+    assert saved.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_script_that_fails_is_a_failure(command, pictures, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("print('one')\n1 / 0\n"))
+    ended = command("run", "-", "--config", pictures(), "--profile", "text-only")
+    assert ended.code == 1
+    assert "one" in ended.out
+    assert "at line 2: ZeroDivisionError" in ended.out
+
+
+def test_only_what_the_configuration_allows_is_called(command, pictures, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("pics__picture()"))
+    assert "'pics__picture' is not defined" in command("run", "-", "--config", pictures()).out
+
+
+def test_a_file_that_is_not_there_is_one_line_of_error(command, pictures, tmp_path):
+    ended = command("run", tmp_path / "none.py", "--config", pictures())
+    assert ended.code == 2
+    assert "none.py cannot be read" in ended.err
