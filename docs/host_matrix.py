@@ -21,7 +21,6 @@ from gateway.core.profiles.profile_words import (
     shown,
     structured,
 )
-from gateway.hosts.config_files.by_hand import HAND_EDITED
 from gateway.hosts.config_files.hosts import HOSTS
 
 _PAGES = ("apps.shows", "apps.declares", "apps.host", "apps.embedded")
@@ -69,7 +68,18 @@ _EVIDENCE = """# What is known about each host
 
 def hosts_page(profiles: Mapping[str, Profile]) -> str:
     """docs/hosts/README.md: all hosts in one table."""
-    return "\n".join([_BEFORE, _HEADING, *(_row(profiles[name], profiles) for name in _names(profiles))]) + "\n"
+    rows = [_row(profiles[name], profiles) for name in _names(profiles)]
+    return "\n".join([_BEFORE, _HEADING, *rows, *_without_profile(profiles)]) + "\n"
+
+
+def _without_profile(profiles: Mapping[str, Profile]) -> list[str]:
+    hosts = [host for host in HOSTS.values() if (host.profile or host.name) not in profiles]
+    pages = ", ".join(f"[{host.title}]({host.name}.md)" for host in sorted(hosts, key=lambda host: host.title))
+    return (
+        [f"\nThese can be registered, and have no profile of their own yet, so they get `default`: {pages}."]
+        if hosts
+        else []
+    )
 
 
 def evidence_page(profiles: Mapping[str, Profile]) -> str:
@@ -122,7 +132,7 @@ def _row(profile: Profile, profiles: Mapping[str, Profile]) -> str:
     page = _page(profile)
     cells = (
         f"[{profile.title}](evidence.md#{profile.name})",
-        f"[`install {page}`]({page}.md)" if page else _by_hand(profile),
+        f"[`install {page}`]({page}.md)" if page else "",
         known_words(profile, profiles),
         images(profile),
         shown(profile.audio.show),
@@ -136,11 +146,6 @@ def _row(profile: Profile, profiles: Mapping[str, Profile]) -> str:
         "" if profile.name in NAMELESS else pages(profile),
     )
     return f"| {' | '.join(cells)} |"
-
-
-def _by_hand(profile: Profile) -> str:
-    by_hand = profile.name in HAND_EDITED
-    return f"[`install {profile.name}`](../registration.md#hosts-that-are-edited-by-hand) prints it" if by_hand else ""
 
 
 def _section(profile: Profile, profiles: Mapping[str, Profile]) -> list[str]:
