@@ -172,13 +172,22 @@ def _about(profile: Profile) -> str:
 
 
 def _chosen(profile: Profile) -> str:
-    names = [f"`{match.client_name}`" for match in profile.match if match.client_name]
+    names = [
+        f"`{match.client_name}`" + (f" and send a header `{match.header}`" if match.header else "")
+        for match in profile.match
+        if match.client_name
+    ]
     agents = [f"`{match.user_agent}`" for match in profile.match if match.user_agent and not match.client_name]
     how = [f"clients that name themselves {', '.join(names)}"] if names else []
     how += [f"a User-Agent like {', '.join(agents)}"] if agents else []
     if not how:
-        return "" if profile.name in NAMELESS else f"Chosen by name only: `--profile {profile.name}`. "
-    return f"Chosen for {' or '.join(how)}. "
+        return "" if profile.name in NAMELESS else f"Chosen by name only: {_by_name(profile)}. "
+    otherwise = f"; else by name: {_by_name(profile)}" if any(match.header for match in profile.match) else ""
+    return f"Chosen for {' or '.join(how)}{otherwise}. "
+
+
+def _by_name(profile: Profile) -> str:
+    return f"`http://127.0.0.1:8484/mcp/{profile.name}` as the address, or `--profile {profile.name}`"
 
 
 def _namesake(profile: Profile, profiles: Mapping[str, Profile]) -> str:
