@@ -54,7 +54,9 @@ def test_nothing_in_their_first_requests_tells_them_apart():
 
 
 @pytest.mark.parametrize(
-    ("client", "profile"), [("kilo", "kilo-code"), ("openclaw", "openclaw")], ids=lambda value: value
+    ("client", "profile"),
+    [("kilo", "kilo-code"), ("openclaw", "openclaw"), ("kimi-code", "kimi-code")],
+    ids=lambda value: value,
 )
 def test_clients_with_a_name_of_their_own_are_recognised_if_they_have_a_profile(client, profile):
     (recorded,) = (one for one in RECORDED if one["client"] == client)
