@@ -21,7 +21,6 @@ from gateway.core.profiles.profile_words import (
     shown,
     structured,
 )
-from gateway.hosts.config_files.by_hand import HAND_EDITED
 from gateway.hosts.config_files.hosts import HOSTS
 
 _PAGES = ("apps.shows", "apps.declares", "apps.host", "apps.embedded")
@@ -69,7 +68,18 @@ _EVIDENCE = """# What is known about each host
 
 def hosts_page(profiles: Mapping[str, Profile]) -> str:
     """docs/hosts/README.md: all hosts in one table."""
-    return "\n".join([_BEFORE, _HEADING, *(_row(profiles[name], profiles) for name in _names(profiles))]) + "\n"
+    rows = [_row(profiles[name], profiles) for name in _names(profiles)]
+    return "\n".join([_BEFORE, _HEADING, *rows, *_without_profile(profiles)]) + "\n"
+
+
+def _without_profile(profiles: Mapping[str, Profile]) -> list[str]:
+    hosts = [host for host in HOSTS.values() if (host.profile or host.name) not in profiles]
+    pages = ", ".join(f"[{host.title}]({host.name}.md)" for host in sorted(hosts, key=lambda host: host.title))
+    return (
+        [f"\nThese can be registered, and have no profile of their own yet, so they get `default`: {pages}."]
+        if hosts
+        else []
+    )
 
 
 def evidence_page(profiles: Mapping[str, Profile]) -> str:
@@ -122,7 +132,7 @@ def _row(profile: Profile, profiles: Mapping[str, Profile]) -> str:
     page = _page(profile)
     cells = (
         f"[{profile.title}](evidence.md#{profile.name})",
-        f"[`install {page}`]({page}.md)" if page else _by_hand(profile),
+        f"[`install {page}`]({page}.md)" if page else "",
         known_words(profile, profiles),
         images(profile),
         shown(profile.audio.show),
@@ -136,11 +146,6 @@ def _row(profile: Profile, profiles: Mapping[str, Profile]) -> str:
         "" if profile.name in NAMELESS else pages(profile),
     )
     return f"| {' | '.join(cells)} |"
-
-
-def _by_hand(profile: Profile) -> str:
-    by_hand = profile.name in HAND_EDITED
-    return f"[`install {profile.name}`](../registration.md#hosts-that-are-edited-by-hand) prints it" if by_hand else ""
 
 
 def _section(profile: Profile, profiles: Mapping[str, Profile]) -> list[str]:
@@ -167,13 +172,22 @@ def _about(profile: Profile) -> str:
 
 
 def _chosen(profile: Profile) -> str:
-    names = [f"`{match.client_name}`" for match in profile.match if match.client_name]
+    names = [
+        f"`{match.client_name}`" + (f" and send a header `{match.header}`" if match.header else "")
+        for match in profile.match
+        if match.client_name
+    ]
     agents = [f"`{match.user_agent}`" for match in profile.match if match.user_agent and not match.client_name]
     how = [f"clients that name themselves {', '.join(names)}"] if names else []
     how += [f"a User-Agent like {', '.join(agents)}"] if agents else []
     if not how:
-        return "" if profile.name in NAMELESS else f"Chosen by name only: `--profile {profile.name}`. "
-    return f"Chosen for {' or '.join(how)}. "
+        return "" if profile.name in NAMELESS else f"Chosen by name only: {_by_name(profile)}. "
+    otherwise = f"; else by name: {_by_name(profile)}" if any(match.header for match in profile.match) else ""
+    return f"Chosen for {' or '.join(how)}{otherwise}. "
+
+
+def _by_name(profile: Profile) -> str:
+    return f"`http://127.0.0.1:8484/mcp/{profile.name}` as the address, or `--profile {profile.name}`"
 
 
 def _namesake(profile: Profile, profiles: Mapping[str, Profile]) -> str:

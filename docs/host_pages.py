@@ -1,18 +1,22 @@
 """The page of each host in docs/hosts: how to register the gateway, what the host shows its model, and its limits."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gateway.core.profiles.profile import Evidence, Profile
-from gateway.hosts.config_files.hosts import HOSTS, HostFormat
+from gateway.hosts.config_files.documents import Document, Syntax
+from gateway.hosts.config_files.host_format import HostFormat
+from gateway.hosts.config_files.hosts import HOSTS
 from gateway.hosts.config_files.launch_command import Launch
 from gateway.hosts.config_files.machine import Machine
 
 _PLATFORMS = {
     "Linux": Machine("linux", "~", "<project>", {}),
     "macOS": Machine("darwin", "~", "<project>", {}),
-    "Windows": Machine("win32", "%USERPROFILE%", "<project>", {"APPDATA": "%APPDATA%"}),
+    "Windows": Machine(
+        "win32", "%USERPROFILE%", "<project>", {name: f"%{name}%" for name in ("APPDATA", "LOCALAPPDATA")}
+    ),
 }
 _LAUNCH = Launch("/absolute/path/to/mcp-gateway", ("serve", "--config", "/absolute/path/to/mcp-gateway.toml"), {})
 
@@ -62,7 +66,8 @@ def _page(host: HostFormat, profile: Profile | None, default: Profile) -> str:
     parts.append("## What it shows its model\n")
     if profile is None:
         parts.append(
-            "Nothing has been measured on this host, so it gets the `default` profile, which works everywhere.\n"
+            "It has no profile of its own yet, so it gets the `default` profile, which works everywhere. "
+            "`--profile NAME` chooses another, `mcp-gateway calibrate` makes one.\n"
         )
     parts += [" ".join(shown.about.split()) + "\n", "| | |", "|---|---|", *_shows(shown), "", "## Its limits\n"]
     parts += ["| limit | value | evidence |", "|---|---|---|", *_limits(shown), ""]
@@ -77,10 +82,7 @@ def _registration(host: HostFormat) -> list[str]:
         for platform, at in _PLATFORMS.items()
         if (places := [place for place in host.places(at) if place.scope == "user" and not place.only_if_there])
     ]
-    entry: dict[str, Any] = host.entry(_LAUNCH)
-    for table in reversed((*host.table, "gateway")):
-        entry = {table: entry}
-    written = json.dumps(entry, indent=2) if host.syntax == "json" else _toml(host)
+    written = _WRITTEN[host.syntax](host)
     return [
         f"    mcp-gateway install {host.name}\n",
         f"Then {host.after}. `mcp-gateway uninstall {host.name}` restores the file. To do it by hand, edit\n",
@@ -94,13 +96,29 @@ def _registration(host: HostFormat) -> list[str]:
             if host.name in _COMMANDS
             else []
         ),
+        *([f"{host.title}: {host.hint}.\n"] if host.hint else []),
         f"Vendor documentation: <{host.page}>\n",
     ]
+
+
+def _json(host: HostFormat) -> str:
+    entry: dict[str, Any] = host.entry("gateway", _LAUNCH)
+    for table in reversed((*host.table, "gateway")):
+        entry = {table: entry}
+    return json.dumps(entry, indent=2)
+
+
+def _yaml(host: HostFormat) -> str:
+    entry = host.entry("gateway", _LAUNCH)
+    return Document("", "yaml", host.name).with_server(host.table, "gateway", entry).text.rstrip()
 
 
 def _toml(host: HostFormat) -> str:
     args = json.dumps(list(_LAUNCH.args))
     return f'[{".".join(host.table)}.gateway]\ncommand = "{_LAUNCH.command}"\nargs = {args}'
+
+
+_WRITTEN: Mapping[Syntax, Callable[[HostFormat], str]] = {"json": _json, "toml": _toml, "yaml": _yaml}
 
 
 def _shows(profile: Profile) -> list[str]:

@@ -22,10 +22,9 @@ def simulated_hosts(incomplete: str) -> list[str]:
 
 def host_names(incomplete: str) -> list[str]:
     """The hosts with known configuration files that begin like this."""
-    from gateway.hosts.config_files.by_hand import HAND_EDITED
     from gateway.hosts.config_files.hosts import HOSTS
 
-    return _beginning(incomplete, [*HOSTS, *HAND_EDITED])
+    return _beginning(incomplete, HOSTS)
 
 
 def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:

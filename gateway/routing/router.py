@@ -17,7 +17,7 @@ from gateway.core.model.change import UPDATED, Change
 from gateway.core.model.tool_facts import ToolFacts
 from gateway.core.model.wire import WireObject, strip_hop_meta
 from gateway.core.profiles.host_profiles import narrow
-from gateway.core.profiles.match_profile import LOOKED_AT, Choice, able, choose_profile
+from gateway.core.profiles.match_profile import LOOKED_AT, Choice, able, choose_profile, header_matches, headers_seen
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue import OWN, Catalogue
 from gateway.core.tools.instructions import Introductions
@@ -118,6 +118,7 @@ class Router:
         self._upstreams = upstreams
         self._own_tools = own_tools
         self._profiles = profiles
+        self._header_matches = header_matches(profiles)
         self._settings = settings
         self._profile = profile
         self._configured = profile or settings.gateway.profile
@@ -410,7 +411,8 @@ class Router:
             ProfileError: the caller asks for a profile that does not exist.
         """
         said = (caller.client_name, caller.client_version, caller.user_agent, caller.profile, caller.model)
-        key = (caller.revision, *(text[:LOOKED_AT] if text is not None else None for text in said))
+        texts = (text[:LOOKED_AT] if text is not None else None for text in said)
+        key = (caller.revision, *texts, *headers_seen(self._header_matches, caller))
         chosen = self._chosen.get(key)
         if chosen is None:
             choice = choose_profile(self._profiles, caller, self._configured, self._settings.gateway.model)
@@ -587,6 +589,7 @@ class Router:
         ruled = any(getattr(self._settings, key) != getattr(settings, key) for key in rules)
         early = self._settings.long_calls.enabled != settings.long_calls.enabled
         self._settings, self._profiles = settings, profiles
+        self._header_matches = header_matches(profiles)
         self._rules.reconfigure(settings)
         self._search.reconfigure(settings.tool_search)
         self._approvals.lasts = settings.policy.approval_lasts

@@ -27,7 +27,11 @@ def introductions(upstreams: UpstreamsPort, profiles: Mapping[str, Profile], con
         for position, profile in enumerate(profiles.values())
         for match in profile.match
         if (glob := glob_of(match)) is not None
-        and match.user_agent is match.model is match.client_version is None  # recognised by the name alone
+        and match.user_agent
+        is match.model
+        is match.client_version
+        is match.header
+        is None  # recognised by the name alone
     ]
     closest_first = [(glob, rules) for _, glob, rules in sorted(found, reverse=True, key=lambda each: each[0])]
     others = find_profile(profiles, "default").instructions

@@ -131,7 +131,6 @@ def test_one_hosts_broken_file_costs_only_that_host(command, home):
         (["curser"], "no host 'curser' is known (did you mean 'cursor'?)"),
         (["./nothing.json"], "./nothing.json: there is no such file"),
         (["package.json"], "package.json: names no servers in a way that a known host would ("),
-        (["goose"], "the servers of Goose cannot be imported: its config.yaml is of a format that is not read ("),
         (["cursor", "--config", "x.json"], "x.json: is a JSON file of another program ("),
     ],
 )

@@ -6,11 +6,14 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from gateway.config.documents import read_document as json_with_comments
+from gateway.hosts.config_files.hosts import HOSTS
 
 FILES = Path(__file__).parents[1] / "hosts" / "config_files" / "files"
 
@@ -287,7 +290,6 @@ def test_uninstalling_what_is_not_there_is_no_error(command, home):
         (["codex", "--config", "CONFIG", "--profile", "codx"], "no profile"),
         ([], "Invalid value: name a host, or use --list ("),
         (["goose"], "there is no configuration to register (`mcp-gateway init` writes one, "),
-        (["goose", "--only"], "Invalid value: --only and --file are for hosts whose files the gateway edits; goose's"),
         (["codex", "--json"], "Invalid value: --json goes with --list ("),
     ],
 )
@@ -335,27 +337,62 @@ def test_the_list_names_the_servers_of_projects_and_where_they_are(command, home
     assert listed["codex"]["projects"] == []
 
 
-def test_for_a_host_whose_file_is_edited_by_hand_what_to_write_there_is_printed(command, home, pictures, monkeypatch):
+def test_a_yaml_file_gets_the_gateway_with_its_comments_and_gives_it_back(command, home, pictures, monkeypatch):
     monkeypatch.setenv("KEY", 'a "quoted" value: # 1')
+    file = home / "goose" / "config.yaml"
+    file.parent.mkdir()
+    before = "GOOSE_MODEL: x # mine\nextensions:\n  developer: # built in\n    type: builtin\n    enabled: true\n"
+    file.write_text(before)
     config = pictures()
-    ended = command("install", "Goose", "--config", config, "--name", "mine", "--env", "KEY", "--profile", "goose")
+    ended = command("install", "Goose", "--config", config, "--name", "mine", "--env", "KEY")
     assert ended.code == 0
-    first, second, *lines = ended.out.splitlines()
-    assert (first, second) == ("extensions:", '  "mine":')
-    # Each value is JSON, which is YAML, too.
-    entry = {key.strip(): json.loads(value) for key, _, value in (line.partition(": ") for line in lines)}
-    assert entry["cmd"]
-    assert entry["args"][-5:] == ["serve", "--config", str(config), "--profile", "goose"]
+    assert "Goose: it lets no extension set PATH" in ended.err
+    entry = yaml.safe_load(file.read_text())["extensions"]["mine"]
+    assert entry["args"][-3:] == ["serve", "--config", str(config)]
     assert entry["envs"] == {"KEY": 'a "quoted" value: # 1'}  # Goose refuses PATH
     assert (entry["type"], entry["enabled"], entry["name"]) == ("stdio", True, "mine")
-    file = home / "goose" / "config.yaml"
-    assert f"put this into {file}, " in ended.err
-    assert not file.exists()
-    listed = command("install", "--list").out.splitlines()
-    assert any(line.startswith("goose ") and line.endswith(str(file)) for line in listed)
-    removed = command("uninstall", "goose")
-    assert (removed.code, removed.out) == (2, "")
-    assert f"take 'gateway' out of {file}" in removed.err
+    assert file.read_text().startswith(before)
+    listed = {one["host"]: one for one in command("install", "--list", "--json").json()}["goose"]
+    assert (listed["names"], listed["others"]) == (["mine"], ["developer"])
+    assert "byte for byte" in command("uninstall", "goose", "--name", "mine").out
+    assert file.read_text() == before
+
+
+def test_servers_in_a_yaml_file_are_imported_from_the_host_and_from_a_file(command, home, pictures):
+    for file in (home / ".hermes" / "config.yaml", home / "elsewhere.yaml"):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("mcp_servers:\n  time: {command: uvx, args: [mcp-server-time]} # UTC\n")
+    for source in ("hermes", "elsewhere.yaml"):
+        config = Path.cwd() / f"{source}.toml"
+        assert command("import", source, "--yes", "--config", config).code == 0
+        assert tomllib.loads(config.read_text())["upstreams"] == {
+            "time": {"command": "uvx", "args": ["mcp-server-time"]}
+        }
+
+
+def test_a_host_without_a_profile_is_said_to_get_the_default_one(command, home, pictures, monkeypatch):
+    monkeypatch.setitem(HOSTS, "hermes", replace(HOSTS["hermes"], profile="not-there"))
+    ended = command("install", "hermes", "--config", pictures())
+    assert "--profile" not in (home / ".hermes" / "config.yaml").read_text()
+    assert "Hermes Agent has no profile of its own yet: it gets `default`, which works everywhere" in ended.err
+
+
+def test_a_client_with_the_name_of_others_gets_its_profile_in_its_entry(command, home, pictures, monkeypatch):
+    monkeypatch.setitem(HOSTS, "hermes", replace(HOSTS["hermes"], profile="mine"))
+    config = pictures()
+    with config.open("a") as file:
+        file.write('[profiles.mine]\nextends = "text-only"\n')
+    ended = command("install", "hermes", "--config", config)
+    entry = yaml.safe_load((home / ".hermes" / "config.yaml").read_text())["mcp_servers"]["gateway"]
+    assert entry["args"][-2:] == ["--profile", "mine"]
+    assert "no profile of its own" not in ended.err
+    assert command("install", "hermes", "--config", config, "--profile", "default").code == 0
+    entry = yaml.safe_load((home / ".hermes" / "config.yaml").read_text())["mcp_servers"]["gateway"]
+    assert entry["args"][-2:] == ["--profile", "default"]
+    config.write_text(config.read_text() + '[gateway]\nprofile = "codex"\n')
+    assert command("install", "hermes", "--config", config).code == 0
+    entry = yaml.safe_load((home / ".hermes" / "config.yaml").read_text())["mcp_servers"]["gateway"]
+    assert "--profile" not in entry["args"]
 
 
 def test_in_a_terminal_each_path_stays_in_one_piece(command, home, monkeypatch):

@@ -12,10 +12,9 @@ import typer
 
 from gateway._version import __version__
 from gateway.cli.app import application
+from gateway.config.builtin_profiles import builtin_profiles
 from gateway.config.schema import Settings
-from gateway.hosts.config_files.by_hand import HAND_EDITED
 from gateway.hosts.config_files.hosts import HOSTS
-from gateway.hosts.config_files.launch_command import Launch
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -116,7 +115,7 @@ def test_the_picture_of_the_report_is_small() -> None:
 
 def test_the_readme_has_the_hosts_that_can_be_registered() -> None:
     table = README.split("<!-- hosts:begin")[1].split("<!-- hosts:end")[0]
-    profiles = {host.profile or host.name for host in HOSTS.values()}
+    profiles = {host.profile or host.name for host in HOSTS.values()} & set(builtin_profiles())
     assert set(re.findall(r"evidence\.md#([a-z-]+)\)", table)) == {*profiles, "default"}
     assert all(f"`{name}`" in README for name in HOSTS)
 
@@ -134,11 +133,3 @@ def test_programs_that_take_options_of_their_own_are_separated_from_ours() -> No
     for page in ALL_PAGES:
         for line in re.findall(r"npx [^`\n]*inspector[^`\n]*mcp-gateway[^`\n]*", page.read_text("utf-8")):
             assert " -- mcp-gateway serve" in line, f"{page.name}: {line}"
-
-
-@pytest.mark.parametrize("name", HAND_EDITED)
-def test_what_install_prints_for_hosts_that_are_edited_by_hand_is_in_the_page(name):
-    launch = Launch("/absolute/path/to/mcp-gateway", ("serve", "--config", "/absolute/path/to/mcp-gateway.toml"), {})
-    page = (Path(__file__).parents[2] / "docs" / "registration.md").read_text("utf-8")
-    assert f"\n```yaml\n{HAND_EDITED[name].snippet('gateway', launch)}\n```\n" in page
-    assert f"mcp-gateway install {name}" in page

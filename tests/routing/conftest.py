@@ -192,6 +192,7 @@ class FakeShaper:
 PROFILES = {
     "default": Profile(name="default", structured=StructuredRules(send="never"), wait=WaitRules(tools_list=0)),
     "codex": Profile(name="codex", match=(Match(client_name="codex*"),), wait=WaitRules(tools_list=60)),
+    "told-by-header": Profile(name="told-by-header", match=(Match(client_name="mcp", header="X-Mine-*"),)),
     "hurried": Profile(name="hurried", wait=WaitRules(tools_list=60, list=90)),
     "viewer": Profile(name="viewer", tools=ToolRules(helpers=True), wait=WaitRules(tools_list=0)),
     "strict": Profile(

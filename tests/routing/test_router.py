@@ -402,6 +402,15 @@ async def test_the_explicit_choice_wins_over_the_configured_one_and_that_over_th
         await gateway.respond("tools/list", {}, Caller(profile="no-such"))
 
 
+async def test_a_client_that_is_told_by_a_header_is_told_on_each_request(router, fake_upstream):
+    gateway = router(fake_upstream("charts"))
+    sent = {"x-mine-user": "1"}
+    for _ in range(2):  # the second time, the choice is remembered
+        assert gateway.profile_of(Caller(client_name="mcp")).name == "default"
+        assert gateway.profile_of(Caller(client_name="mcp", headers=sent)).name == "told-by-header"
+        assert gateway.profile_of(Caller(client_name="mcp", headers={"x-other": "1"})).name == "default"
+
+
 async def test_the_choice_of_a_profile_is_logged_once_per_client(
     router: Any, fake_upstream: Any, caplog: pytest.LogCaptureFixture
 ):

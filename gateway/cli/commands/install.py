@@ -22,15 +22,15 @@ from gateway.config.find_config import cache_folder, find_file
 from gateway.config.load_settings import load_settings
 from gateway.config.schema import Settings
 from gateway.config.secrets import HIDDEN, hide, longest_first
-from gateway.core.profiles.match_profile import find_profile, known_name
+from gateway.core.profiles.match_profile import find_profile
 from gateway.core.wording import counted
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.backups import Backups
-from gateway.hosts.config_files.by_hand import HAND_EDITED, HandEditedHost
 from gateway.hosts.config_files.files import decoded_text, read_bytes
 from gateway.hosts.config_files.gateway_entry import NAME
 from gateway.hosts.config_files.host_environment import missing_in_host
-from gateway.hosts.config_files.hosts import HOSTS, HostFormat, find_host
+from gateway.hosts.config_files.host_format import HostFormat
+from gateway.hosts.config_files.hosts import HOSTS, find_host
 from gateway.hosts.config_files.import_servers import known_to
 from gateway.hosts.config_files.launch_command import Launch, given_in, is_own, launch_in, lives_in_cache, own_launch
 from gateway.hosts.config_files.machine import Machine
@@ -48,7 +48,7 @@ from gateway.hosts.config_files.servers_behind import ServersBehind, removal, se
 
 HostName = Annotated[
     str | None,
-    typer.Argument(metavar="HOST", help=f"One of {', '.join([*HOSTS, *HAND_EDITED])}.", autocompletion=host_names),
+    typer.Argument(metavar="HOST", help=f"One of {', '.join(HOSTS)}.", autocompletion=host_names),
 ]
 HostFile = Annotated[
     Path | None, typer.Option("--file", metavar="FILE", help="Another file of the host, such as a project's.")
@@ -87,10 +87,7 @@ def install(
     ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Register the gateway in a host; without --only, its other servers stay.
-
-    For a host whose file is edited by hand (goose), it prints what to write there.
-    """
+    """Register the gateway in a host; without --only, its other servers stay."""
     at = Machine.here()
     if listing:
         return _list(at, as_json, config)
@@ -99,19 +96,9 @@ def install(
     if host is None:
         refuse("name a host, or use --list")
     chosen = the_profile(profile)
-    if (by_hand := known_name(HAND_EDITED, host)) is not None:
-        if only or file is not None:
-            refuse(f"--only and --file are for hosts whose files the gateway edits; {by_hand}'s is edited by hand")
-        configuration, _ = _configuration(config, chosen, toolset)
-        _say_by_hand(
-            HAND_EDITED[by_hand],
-            name,
-            own_launch(configuration, chosen, shared=shared, toolset=toolset, given=_given(env or (), at)),
-            at,
-        )
-        return DONE
     known = find_host(host)
     configuration, settings = _configuration(config, chosen, toolset)
+    chosen = chosen or _own_profile(known, settings)
     target = file.absolute() if file is not None else user_file(known, at)
     before = _given_before(known, target, name)
     given = {**before, **_given(env or (), at)}
@@ -126,6 +113,7 @@ def install(
         say(hide(done.diff, longest_first(values, _SHORTEST_SECRET)) or f"{target}: nothing to change")
         return DONE
     _say_registered(done, known, name, configuration)
+    _say_besides(known, chosen, settings)
     behind = servers_behind(known, target, at, configuration)
     _say_others(done, known, others, behind, config)
     if file is None:
@@ -148,9 +136,6 @@ def uninstall(
     dry_run: DryRun = False,
 ) -> int:
     """Remove the gateway from a host and restore its file; changes made since are kept."""
-    if (by_hand := known_name(HAND_EDITED, host)) is not None:
-        at = HAND_EDITED[by_hand].file(Machine.here())
-        raise ConfigError(f"{by_hand}'s configuration is edited by hand", remedy=f"take {name!r} out of {at}")
     known = find_host(host)
     target = file.absolute() if file is not None else user_file(known, Machine.here())
     done = unregister(known, target, Backups.of_user(), name=name, dry_run=dry_run)
@@ -194,11 +179,20 @@ def _configuration(asked: Path | None, profile: str | None, toolset: str | None)
     return loaded.path.absolute(), loaded.settings
 
 
-def _say_by_hand(host: HandEditedHost, name: str, launch: Launch, at: Machine) -> None:
-    """Print what to write into the host's file on stdout, and where on stderr."""
-    remark(f"put this into {host.file(at)}, beside the other extensions ({host.after} then; {host.page}):")
-    say(host.snippet(name, launch))
-    remark(f"{host.title}: {host.hint}")
+def _own_profile(host: HostFormat, settings: Settings) -> str | None:
+    """Return the profile that the entry has to choose, because the name of the host's client is that of others too."""
+    own = host.profile or host.name
+    is_chosen = host.nameless and settings.gateway.profile is None
+    return own if is_chosen and own in load_profiles(settings) else None
+
+
+def _say_besides(host: HostFormat, profile: str | None, settings: Settings) -> None:
+    """Print what the host's users may have to do besides, and that the host has no profile of its own."""
+    if host.hint is not None:
+        remark(f"{host.title}: {host.hint}")
+    recognised = profile is None and settings.gateway.profile is None
+    if recognised and (host.profile or host.name) not in load_profiles(settings):
+        remark(f"{host.title} has no profile of its own yet: it gets `default`, which works everywhere")
 
 
 def _given(env: Sequence[str], at: Machine) -> dict[str, str]:
@@ -319,7 +313,6 @@ def _list(at: Machine, as_json: bool, config: Path | None) -> int:
         say_json([one.to_json() for one in hosts])
         return DONE
     rows = [(one.host.name, _in_words(one), _shown(one.file, at)) for one in hosts]
-    rows += [(one.name, "by hand: install prints it", _shown(one.file(at), at)) for one in HAND_EDITED.values()]
     say_table(("host", "the gateway", "file"), rows, unfolded=3)  # a path is copied, so it stays in one piece
     for one in hosts:
         behind = servers_behind(one.host, one.file, at, find_file(config, environ=os.environ))

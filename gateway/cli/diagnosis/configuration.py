@@ -66,7 +66,8 @@ def examine_configuration(
     if host.casefold() == EVERY_HOST:
         return CheckContext(settings, loaded.path, profiles, environ), findings
     known = known_name(HOSTS, host)
-    name = find_profile(profiles, (HOSTS[known].profile if known is not None else None) or host).name
+    own = (HOSTS[known].profile or known) if known is not None else host
+    name = "default" if known is not None and own not in profiles else find_profile(profiles, own).name
     return CheckContext(settings, loaded.path, profiles, environ, name), findings
 
 

@@ -23,7 +23,8 @@ from gateway.core.wording import counted, plain
 from gateway.errors import ConfigError, ConfigFileUnreadable, ProfileError
 from gateway.hosts.config_files.gateway_entry import NAME
 from gateway.hosts.config_files.host_environment import missing_in_host
-from gateway.hosts.config_files.hosts import HOSTS, HostFormat
+from gateway.hosts.config_files.host_format import HostFormat
+from gateway.hosts.config_files.hosts import HOSTS
 from gateway.hosts.config_files.launch_command import Launch, address_of_entry, launch_in
 from gateway.hosts.config_files.machine import Machine
 from gateway.hosts.config_files.registration_status import RegistrationStatus, registration_status
@@ -41,7 +42,8 @@ async def check_registration(context: CheckContext) -> list[CheckResult]:
 def _hosts(context: CheckContext) -> Iterator[CheckResult]:
     at = replace(Machine.here(), environ=context.environ)
     for host in HOSTS.values():
-        if context.host in (None, host.profile or host.name):
+        own = host.profile or host.name
+        if context.host in (None, own if own in context.profiles else "default"):
             one = registration_status(host, at)
             if one.exists or one.problem is not None or one.projects:
                 behind = servers_behind(host, one.file, at, context.path)

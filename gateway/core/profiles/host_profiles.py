@@ -103,6 +103,11 @@ def _check_patterns(name: str, source: ProfileSource) -> None:
                 f"profile {name!r}: match[{index}] matches every client",
                 remedy="give client_name or user_agent; for every host, set gateway.profile",
             )
+        if match.header is not None and match.client_name is None:
+            raise ProfileError(
+                f"profile {name!r}: match[{index}] has a header without a client_name",
+                remedy="give the client_name too: any program can send a header of that name",
+            )
         try:
             re.compile(match.user_agent or "")
         except re.error as error:

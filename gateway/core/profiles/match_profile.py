@@ -24,6 +24,8 @@ __all__ = [
     "choose_profile",
     "find_profile",
     "glob_of",
+    "header_matches",
+    "headers_seen",
     "known_name",
     "namesake",
     "normalise_client_name",
@@ -88,7 +90,8 @@ def _host(profiles: Mapping[str, Profile], caller: Caller, configured: str | Non
     if caller.client_name is not None:
         name = normalise_client_name(caller.client_name)
         if named := _closest(profiles, _by_name(profiles, name, caller, models)):
-            return Choice(named, f"the client calls itself {name!a}")
+            sends = next((one.header for one in named.match if one.header and _header_fits(one, caller)), None)
+            return Choice(named, f"the client calls itself {name!a}" + (f" and sends {sends}" if sends else ""))
     agent = caller.user_agent
     if agent is not None and (found := _closest(profiles, _by_agent(profiles, agent, models))):
         return Choice(found, f"the User-Agent is {agent[:LOOKED_AT]!a}")
@@ -143,7 +146,7 @@ def specificity(match: Match, position: int = 0) -> Specificity:
     """Return how closely `match` fits what it matches."""
     glob = glob_of(match)
     literal = len(_WILD.sub("", glob)) if glob is not None else len(match.user_agent or "")
-    given = (match.client_name, match.client_version, match.user_agent, match.model)
+    given = (match.client_name, match.client_version, match.user_agent, match.model, match.header)
     conditions = sum(one is not None for one in given)
     return Specificity(glob is not None and not _WILD.search(glob), literal, conditions, position)
 
@@ -159,6 +162,8 @@ def _by_name(profiles: Mapping[str, Profile], name: str, caller: Caller, models:
                 continue
             if match.client_version not in (None, caller.client_version):
                 continue
+            if not _header_fits(match, caller):
+                continue
             if _agent_fits(match, caller.user_agent or "") and _model_fits(match, models):
                 yield specificity(match, position), profile.name
 
@@ -166,7 +171,7 @@ def _by_name(profiles: Mapping[str, Profile], name: str, caller: Caller, models:
 def _by_agent(profiles: Mapping[str, Profile], user_agent: str, models: tuple[str, ...]) -> Iterator[_Found]:
     for position, profile in enumerate(profiles.values()):
         for match in profile.match:
-            if match.client_name is not None or match.user_agent is None:
+            if match.client_name is not None or match.user_agent is None or match.header is not None:
                 continue
             if _agent_fits(match, user_agent) and _model_fits(match, models):
                 yield specificity(match, position), profile.name
@@ -174,6 +179,28 @@ def _by_agent(profiles: Mapping[str, Profile], user_agent: str, models: tuple[st
 
 def _agent_fits(match: Match, user_agent: str) -> bool:
     return match.user_agent is None or re.search(match.user_agent, user_agent[:LOOKED_AT]) is not None
+
+
+def header_matches(profiles: Mapping[str, Profile]) -> tuple[Match, ...]:
+    """Return every Match that looks at headers."""
+    return tuple(match for profile in profiles.values() for match in profile.match if match.header is not None)
+
+
+def headers_seen(matches: Collection[Match], caller: Caller) -> tuple[str, ...]:
+    """Return the headers of `matches`, as they are written there, that a request of such a client has."""
+    if not matches or not caller.headers or caller.client_name is None:
+        return ()
+    name = normalise_client_name(caller.client_name)
+    fitting = (match for match in matches if fnmatchcase(name, glob_of(match) or "*"))
+    return tuple(match.header or "" for match in fitting if _header_fits(match, caller))
+
+
+def _header_fits(match: Match, caller: Caller) -> bool:
+    """Whether the request has a header of this name; its value does not matter."""
+    if match.header is None:
+        return True
+    glob = match.header.casefold()
+    return any(fnmatchcase(name[:LOOKED_AT].casefold(), glob) for name in caller.headers)
 
 
 def _model_fits(match: Match, models: tuple[str, ...]) -> bool:

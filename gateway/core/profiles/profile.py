@@ -34,13 +34,15 @@ class Match(Rules):
     `client_name` is a shell glob on the normalised clientInfo name (lower case; blanks, `_` and `/` become `-`; a `
     (via ...)` suffix is removed). `user_agent` is a regular expression, searched for in the HTTP User-Agent. `model` is
     a shell glob on the lower-case name of the model behind the host, if known (see `Variant`). `client_version` is the
-    exact clientInfo version: a calibration with one need not hold for the next.
+    exact clientInfo version: a calibration with one need not hold for the next. `header` is a shell glob on the names
+    of the HTTP request's headers, in lower case: some hosts are told by a header of their own alone.
     """
 
     client_name: str | None = None
     client_version: str | None = None
     user_agent: str | None = None
     model: str | None = None
+    header: str | None = None
 
 
 class Evidence(Rules):

@@ -178,5 +178,6 @@ def for_models(models: tuple[str, ...]) -> str:
 def _client(match: Match) -> str:
     agent = f"User-Agent /{match.user_agent}/" if match.user_agent else ""
     model = f"model {match.model}" if match.model else ""
+    header = f"a header {match.header}" if match.header else ""
     name = " ".join(filter(None, (match.client_name, match.client_version)))
-    return " and ".join(filter(None, (name, agent, model)))
+    return " and ".join(filter(None, (name, agent, header, model)))

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from gateway.core.profiles.match_profile import known_name
 from gateway.errors import ConfigError, ConfigFileMissing
-from gateway.hosts.config_files.by_hand import HAND_EDITED
-from gateway.hosts.config_files.documents import Document
+from gateway.hosts.config_files.documents import Document, syntax_of
 from gateway.hosts.config_files.files import decoded_text, read_bytes
-from gateway.hosts.config_files.hosts import HOSTS, ConfigPlace, HostFormat, find_host, host_of_file
+from gateway.hosts.config_files.host_format import ConfigPlace, HostFormat
+from gateway.hosts.config_files.hosts import HOSTS, find_host, host_of_file
 from gateway.hosts.config_files.machine import Machine
 from gateway.hosts.config_files.servers import Server, read_servers
 
@@ -60,27 +60,16 @@ def _look_in_file(source: str, at: Machine, discovered: DiscoveredServers) -> No
     content = read_bytes(file)
     if content is None:
         if "/" not in source and "\\" not in source and "." not in source:
-            _refuse_hand_edited(source, at)
             find_host(source)
         raise ConfigFileMissing("there is no such file", where=source)
     discovered.files.append(file)
-    document = Document(decoded_text(content, file), "toml" if file.suffix.lower() == ".toml" else "json", str(file))
+    document = Document(decoded_text(content, file), syntax_of(file.name), str(file))
     found = host_of_file(file, document.data)
     if found is None:
-        remedy = "the known keys are mcpServers, servers, context_servers, mcp_servers and mcp"
+        remedy = "the known keys are mcpServers, servers, context_servers, mcp_servers, mcp and extensions"
         raise ConfigError("names no servers in a way that a known host would", where=source, remedy=remedy)
     host, table = found
     discovered.servers += read_servers(document, host, at, table=table, project=_project_of(host, file, at))
-
-
-def _refuse_hand_edited(source: str, at: Machine) -> None:
-    name = known_name(HAND_EDITED, source)
-    if name is not None:
-        host = HAND_EDITED[name]
-        words = (
-            f"the servers of {host.title} cannot be imported: its {host.file(at).name} is of a format that is not read"
-        )
-        raise ConfigError(words, remedy="`mcp-gateway add NAME -- COMMAND` puts them behind the gateway one by one")
 
 
 def _project(place: ConfigPlace, at: Machine) -> str | None:

@@ -4,18 +4,19 @@ Every edit is checked before it is returned: parsed again, the new text must con
 else from the old text.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 from gateway.config.documents import from_json, from_toml
 from gateway.config.toml_text import table_text
+from gateway.config.yaml_documents import from_yaml
 from gateway.core.model.json_values import is_dict
 from gateway.errors import ConfigError
-from gateway.hosts.config_files import json_edits, toml_tables
+from gateway.hosts.config_files import json_edits, toml_tables, yaml_edits
 
-Syntax = Literal["json", "toml"]
+Syntax = Literal["json", "toml", "yaml"]
 
 _MEND = "fix it first; nothing was changed"
 _BY_HAND = "edit it by hand: the gateway changes no file that it cannot change exactly"
@@ -38,6 +39,8 @@ class Document:
         """
         if self.syntax == "toml":
             return from_toml(self.text.removeprefix("\ufeff"), self.where, _MEND)
+        if self.syntax == "yaml":
+            return from_yaml(self.text, self.where, _MEND)
         return from_json(self.text, self.where, _MEND)
 
     def table(self, path: Sequence[str]) -> dict[str, Any] | None:
@@ -68,6 +71,8 @@ class Document:
             belongs = toml_tables.begins_with([*path, name])
             made = table_text([*path, name], entry)
             text = toml_tables.replaced(self.text, belongs, made) if had else toml_tables.with_table(self.text, made)
+        elif self.syntax == "yaml":
+            text = self._edited(lambda: yaml_edits.with_member(self.text, self.where, path, name, entry))
         else:
             text = json_edits.with_member(self.text, path, name, dict(entry))
         return self._checked(text, wanted)
@@ -85,6 +90,8 @@ class Document:
         if self.syntax == "toml":
             for name in names:
                 text = toml_tables.without_tables(text, toml_tables.begins_with([*path, name]))
+        elif self.syntax == "yaml":
+            text = self._edited(lambda: yaml_edits.without_members(self.text, self.where, path, names))
         else:
             text = json_edits.without_members(text, path, names)
         return self._checked(text, wanted)
@@ -98,6 +105,15 @@ class Document:
             table = table[key]
         return data, table
 
+    def _edited(self, edit: Callable[[], str]) -> str:
+        try:
+            return edit()
+        except yaml_edits.NotEditable:
+            raise self._not_editable() from None
+
+    def _not_editable(self) -> ConfigError:
+        return ConfigError("is written in a way that cannot be edited safely", where=self.where, remedy=_BY_HAND)
+
     def _checked(self, text: str, wanted: dict[str, Any]) -> "Document":
         document = Document(text, self.syntax, self.where)
         try:
@@ -105,7 +121,7 @@ class Document:
         except ConfigError:
             same = False
         if not same:
-            raise ConfigError("is written in a way that cannot be edited safely", where=self.where, remedy=_BY_HAND)
+            raise self._not_editable()
         return document
 
 
@@ -115,3 +131,9 @@ def pruned(value: Any) -> Any:
         return value
     table = {key: pruned(item) for key, item in value.items()}
     return {key: item for key, item in table.items() if item != {}}
+
+
+def syntax_of(name: str) -> Syntax:
+    """Return the syntax of a file, by its name."""
+    ending = name.lower().rpartition(".")[2]
+    return "toml" if ending == "toml" else "yaml" if ending in ("yaml", "yml") else "json"

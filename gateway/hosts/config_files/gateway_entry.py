@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.documents import Document
-from gateway.hosts.config_files.hosts import HostFormat
+from gateway.hosts.config_files.host_format import HostFormat
 from gateway.hosts.config_files.launch_command import Launch, is_own
 
 NAME = "gateway"
@@ -34,7 +34,7 @@ def plan_install(document: Document, host: HostFormat, launch: Launch, *, name: 
         where = f"{document.where}: {'.'.join(host.table)}.{name}"
         raise ConfigError("another server has this name", where=where, remedy="give the gateway another with --name")
     others = tuple(other for other in servers if other != name)
-    entry = host.entry(launch)
+    entry = host.entry(name, launch)
     if servers.get(name) != entry:
         document = document.with_server(host.table, name, entry)
     if only and others:

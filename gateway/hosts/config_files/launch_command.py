@@ -81,13 +81,13 @@ def is_own(server: Any) -> bool:
 
 def launch_in(entry: Mapping[str, Any]) -> Launch | None:
     """Return the command in a host's entry, as far as it is given; None if the entry only has an address."""
-    command: Any = entry.get("command")
+    command: Any = entry.get("command") or entry.get("cmd")
     words = [*_words(command), *_words(entry.get("args"))]
     if not words:
         return None
     inner = as_object(command).get("env")
     given: dict[str, str] = {}
-    for env in (inner, entry.get("environment"), entry.get("env")):
+    for env in (inner, entry.get("environment"), entry.get("envs"), entry.get("env")):
         if is_object(env):
             given |= {name: value for name, value in env.items() if isinstance(value, str)}
     return Launch(words[0], tuple(words[1:]), given)
@@ -95,7 +95,9 @@ def launch_in(entry: Mapping[str, Any]) -> Launch | None:
 
 def address_of_entry(entry: Mapping[str, Any]) -> str:
     """Return the URL that a host's entry calls, or ""."""
-    return next((value for key in ("url", "serverUrl", "httpUrl") if isinstance(value := entry.get(key), str)), "")
+    return next(
+        (value for key in ("url", "serverUrl", "httpUrl", "uri") if isinstance(value := entry.get(key), str)), ""
+    )
 
 
 def _is_launch(words: Sequence[str]) -> bool:

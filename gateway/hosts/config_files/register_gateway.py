@@ -14,7 +14,7 @@ from gateway.hosts.config_files.backups import BackupRecord, Backups, digest
 from gateway.hosts.config_files.documents import Document
 from gateway.hosts.config_files.files import decoded_text, read_bytes, remove_file, replace_file
 from gateway.hosts.config_files.gateway_entry import NAME, Installation, own_names, plan_install, plan_uninstall
-from gateway.hosts.config_files.hosts import HostFormat
+from gateway.hosts.config_files.host_format import HostFormat
 from gateway.hosts.config_files.launch_command import Launch
 from gateway.hosts.config_files.machine import Machine
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.gateway_entry import own_names
-from gateway.hosts.config_files.hosts import HostFormat
+from gateway.hosts.config_files.host_format import HostFormat
 from gateway.hosts.config_files.launch_command import is_own
 from gateway.hosts.config_files.machine import Machine
 from gateway.hosts.config_files.register_gateway import host_document, projects_in, user_file

@@ -13,79 +13,11 @@ from gateway.config.toml_text import table_text
 from gateway.config.validation import validate
 from gateway.core.model.json_values import as_object, is_list, is_object
 from gateway.hosts.config_files.documents import Document
-from gateway.hosts.config_files.hosts import HostFormat
+from gateway.hosts.config_files.host_format import HostFormat
 from gateway.hosts.config_files.launch_command import is_own
 from gateway.hosts.config_files.machine import Machine
+from gateway.hosts.config_files.server_keys import BUILT_IN, LOGIN, OF_THE_HOST, READ, TIMEOUTS, TRANSPORTS
 from gateway.hosts.config_files.variables import FoundVariable, Place, translate_variables, variable
-
-_TRANSPORTS: Mapping[str, str | None] = {
-    "stdio": None,
-    "local": None,
-    "custom": None,
-    "remote": "auto",
-    "auto": "auto",
-    "http": "http",
-    "streamable-http": "http",
-    "streamablehttp": "http",
-    "streamable_http": "http",
-    "sse": "sse",
-}
-_READ = frozenset(
-    [
-        "command",
-        "args",
-        "env",
-        "environment",
-        "env_vars",
-        "cwd",
-        "url",
-        "serverUrl",
-        "httpUrl",
-        "type",
-        "transport",
-        "transportType",
-        "headers",
-        "http_headers",
-        "env_http_headers",
-        "bearer_token_env_var",
-        "disabled",
-        "enabled",
-        "timeout",
-        "tool_timeout_sec",
-        "startup_timeout_sec",
-        "includeTools",
-        "excludeTools",
-        "enabled_tools",
-        "disabled_tools",
-        "disabledTools",
-    ]
-)
-_HOSTS_OWN = frozenset(
-    [
-        "autoApprove",
-        "alwaysAllow",
-        "trust",
-        "description",
-        "name",
-        "title",
-        "icon",
-        "iconUrl",
-        "gallery",
-        "version",
-        "source",
-        "dev",
-        "required",
-        "oauthProxy",
-        "default_tools_approval_mode",
-    ]
-)
-"""Keys for the host itself, about what it asks or shows its user: they mean nothing behind the gateway."""
-
-_LOGIN = frozenset(["oauth", "auth", "authProviderType", "oauth_resource", "oauth_client_id", "scopes"])
-"""Keys with which a host logs in (OAuth) to a server at a url.
-
-Claude Code, Gemini CLI and opencode write `oauth`, Cursor `auth`, Gemini CLI `authProviderType` too, Codex the others.
-"""
 
 
 @dataclass(frozen=True)
@@ -182,7 +114,7 @@ class _Reading:
         except _Obstacle as obstacle:
             return Server(name, self.host.title, file, project, obstacle=obstacle.why)
         self._explain(upstream)
-        logs_in = "url" in upstream and any(_says_login(self.entry.get(key)) for key in _LOGIN)
+        logs_in = "url" in upstream and any(_says_login(self.entry.get(key)) for key in LOGIN)
         return Server(
             name,
             self.host.title,
@@ -197,11 +129,9 @@ class _Reading:
     def _upstream(self) -> dict[str, Any]:
         upstream: dict[str, Any] = {}
         command = self._command(upstream)
-        url = next((self.entry[key] for key in ("httpUrl", "url", "serverUrl") if self.entry.get(key)), None)
+        url = next((self.entry[key] for key in ("httpUrl", "url", "serverUrl", "uri") if self.entry.get(key)), None)
         if command is None and url is None:
-            if "settings" in self.entry or self.entry.get("source") == "extension":
-                raise _Obstacle("comes with an extension whose program only the host knows")
-            raise _Obstacle("has neither a command nor a url")
+            raise _Obstacle(self._why_neither())
         transport = self._transport()
         if command is None:
             upstream["url"] = self._translated(url)
@@ -222,8 +152,16 @@ class _Reading:
             raise _Obstacle(f"holds a value that cannot be written: {error}") from None
         return self._valid(upstream)
 
+    def _why_neither(self) -> str:
+        """Say why an entry has neither a command nor a url."""
+        if self.entry.get("type") in BUILT_IN:
+            return "is a part of its host, not a server"
+        if "settings" in self.entry or self.entry.get("source") == "extension":
+            return "comes with an extension whose program only the host knows"
+        return "has neither a command nor a url"
+
     def _command(self, upstream: dict[str, Any]) -> str | None:
-        command: Any = self.entry.get("command")
+        command: Any = self.entry.get("command") or self.entry.get("cmd")
         args: Any = self.entry.get("args")
         if is_object(command):  # Zed's older format: {"path", "args", "env"}
             inner = dict(command)
@@ -249,7 +187,7 @@ class _Reading:
         return str(self.at.path(_literal(self.place.project), command))
 
     def _cwd(self) -> str | None:
-        given, project = self.entry.get("cwd"), self.place.project
+        given, project = self.entry.get("cwd") or self.entry.get("workingDirectory"), self.place.project
         if not isinstance(given, str) or not given:
             return None if project is None else _literal(project)
         cwd = str(self._translated(given))
@@ -260,18 +198,21 @@ class _Reading:
     def _transport(self) -> str | None:
         if self.entry.get("httpUrl"):
             return "http"
+        if self.entry.get("type") in BUILT_IN:
+            return None
         for key in ("type", "transport", "transportType"):
             said: Any = self.entry.get(key)
-            if said is not None and str(said).casefold() not in _TRANSPORTS:
+            if said is not None and str(said).casefold() not in TRANSPORTS:
                 raise _Obstacle(f"speaks {said!s}, which the gateway does not")
             if said is not None:
-                return _TRANSPORTS[str(said).casefold()]
+                return TRANSPORTS[str(said).casefold()]
         return None
 
     def _environment(self) -> dict[str, str]:
-        given = {**as_object(self.entry.get("env")), **as_object(self.entry.get("environment"))}
+        given = {key: value for table in ("env", "environment", "envs") for key, value in self._table(table).items()}
         env = {key: self._translated(_spelled(value)) for key, value in given.items() if value is not None}
-        for name in _strings(self.entry.get("env_vars")):  # Codex: passed on from its own environment
+        # Codex passes them on from its own environment, Goose from the keyring.
+        for name in (*_strings(self.entry.get("env_vars")), *_strings(self.entry.get("env_keys"))):
             env.setdefault(name, variable(name, self.place, self.found))
         return env
 
@@ -280,18 +221,22 @@ class _Reading:
         headers = {key: self._translated(_spelled(value)) for key, value in given.items() if value is not None}
         for header, name in as_object(self.entry.get("env_http_headers")).items():
             headers[header] = variable(str(name), self.place, self.found)
-        if isinstance(name := self.entry.get("bearer_token_env_var"), str):
-            headers["Authorization"] = f"Bearer {variable(name, self.place, self.found)}"
+        for key in ("bearer_token_env_var", "bearerTokenEnvVar"):
+            if isinstance(name := self.entry.get(key), str):
+                headers["Authorization"] = f"Bearer {variable(name, self.place, self.found)}"
         return headers
+
+    def _table(self, key: str) -> Mapping[str, Any]:
+        return as_object(self.entry.get(key))
 
     def _limits(self, upstream: dict[str, Any]) -> None:
         timeout: dict[str, float] = {}
         call: Any = self.entry.get("timeout")
         if _positive(call) and self.host.timeout_seconds is not None:
             timeout["call"] = round(call * self.host.timeout_seconds, 3)
-        for key, ours in (("tool_timeout_sec", "call"), ("startup_timeout_sec", "start")):
-            if _positive(seconds := self.entry.get(key)):
-                timeout[ours] = float(cast("float", seconds))
+        for key, (ours, seconds) in TIMEOUTS.items():
+            if _positive(units := self.entry.get(key)):
+                timeout[ours] = round(cast("float", units) * seconds, 3)
         timeout = {key: min(seconds, 86_400.0) for key, seconds in timeout.items()}
         if timeout.get("call", 120.0) < 120.0:
             timeout["idle"] = timeout["call"]
@@ -299,15 +244,26 @@ class _Reading:
             upstream["timeout"] = timeout
         tools: dict[str, list[str]] = {}
         for ours, theirs in (
-            ("include", ("includeTools", "enabled_tools")),
+            ("include", ("includeTools", "enabled_tools", "enabledTools", "available_tools")),
             ("exclude", ("excludeTools", "disabled_tools", "disabledTools")),
         ):
             names = [name for key in theirs for name in _strings(self.entry.get(key))]
-            if names:
-                # Gemini CLI writes `name(arg, ...)` for a tool with limited arguments; only the name matters here.
-                tools[ours] = [glob.escape(re.sub(r"\(.*\)\Z", "", name)) for name in names]
+            # Gemini CLI writes `name(arg, ...)` for a tool with limited arguments; only the name matters here.
+            patterns = [glob.escape(re.sub(r"\(.*\)\Z", "", name)) for name in names]
+            patterns += self._patterns(ours)
+            if patterns:
+                tools[ours] = patterns
         if tools:
             upstream["tools"] = tools
+
+    def _patterns(self, which: str) -> list[str]:
+        """Return patterns of names: Copilot CLI has a list of them, Hermes Agent and OpenClaw a table of two lists."""
+        given: Any = self.entry.get("tools")
+        if is_list(given):
+            names = _strings(given) if which == "include" else []
+            return [] if "*" in names else names
+        found = [self._table(table).get(which) for table in ("tools", "toolFilter")]
+        return [name for one in found for name in ([one] if isinstance(one, str) else _strings(one))]
 
     def _valid(self, upstream: dict[str, Any]) -> dict[str, Any]:
         """Return the upstream if the gateway can start with it now, and also if no variable is set."""
@@ -338,7 +294,7 @@ class _Reading:
             self.remarks.append(f"not set at the moment: {', '.join(self.found.unset)}")
         for reference in dict.fromkeys(self.found.left):
             self.remarks.append(f"nothing stands for {reference} behind the gateway: write the value out")
-        ignored = [key for key, value in self.entry.items() if key not in _READ | _HOSTS_OWN and value]
+        ignored = [key for key, value in self.entry.items() if key not in READ | OF_THE_HOST and value]
         if self.entry.get("timeout") is not None and self.host.timeout_seconds is None:
             ignored.append("timeout")
         if ignored:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.files import decoded_text, read_bytes
-from gateway.hosts.config_files.hosts import HostFormat
+from gateway.hosts.config_files.host_format import HostFormat
 from gateway.hosts.config_files.import_servers import known_to
 from gateway.hosts.config_files.machine import Machine
 from gateway.hosts.config_files.register_gateway import host_document

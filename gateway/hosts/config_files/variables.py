@@ -11,7 +11,23 @@ from typing import Any, Literal
 
 from gateway.core.model.json_values import is_list, is_object
 
-Dialect = Literal["none", "claude-code", "gemini-cli", "opencode", "cursor", "vscode", "windsurf", "cline", "any"]
+Dialect = Literal[
+    "none",
+    "claude-code",
+    "gemini-cli",
+    "opencode",
+    "cursor",
+    "vscode",
+    "windsurf",
+    "cline",
+    "hermes",
+    "openclaw",
+    "crush",
+    "copilot-cli",
+    "kiro",
+    "roo",
+    "any",
+]
 """The syntaxes of references. Sources:
 
 none: Claude Desktop, Codex, Zed and LM Studio replace nothing.
@@ -23,6 +39,13 @@ vscode: the same, and `${input:id}`, which is asked for
     (https://code.visualstudio.com/docs/copilot/reference/mcp-configuration).
 windsurf: `${env:VAR}`, `${file:path}` (https://docs.windsurf.com/windsurf/cascade/mcp).
 cline: `${env:VAR}` (src/utils/envExpansion.ts).
+hermes: `${VAR}`, `${env:VAR}`, and Cursor's other variables
+    (https://hermes-agent.nousresearch.com/docs/reference/mcp-config-reference).
+openclaw: `${VAR}` in capitals (https://docs.openclaw.ai/gateway/configuration).
+crush: as in Bash, `$VAR`, `${VAR}`, `${VAR:-default}`, `$(command)`, in every value (internal/config/config.go).
+copilot-cli: `$VAR`, `${VAR}`, `${VAR:-default}` (https://github.com/github/copilot-cli/issues/903).
+kiro: `${VAR}` (https://kiro.dev/docs/mcp/configuration).
+roo: `${env:VAR}`, `${workspaceFolder}` (src/services/mcp/McpHub.ts, src/utils/config.ts).
 any: a file of no known host: `${VAR}`, `${VAR:-default}`, `${env:VAR}`, as the gateway reads JSON files itself.
 """
 
@@ -32,6 +55,8 @@ _PATTERNS: Mapping[str, re.Pattern[str]] = {
     "claude-code": re.compile(r"\$\{([^}]+)\}"),
     "any": re.compile(r"\$\{([^}]+)\}"),
     "gemini-cli": re.compile(r"\$(?:(\w+)|\{([^}]+)\})", re.ASCII),
+    "copilot-cli": re.compile(r"\$(?:(\w+)|\{([^}]+)\})", re.ASCII),
+    "crush": re.compile(r"\$(?:(\w+)|\{([^}]+)\}|\([^)]*\))", re.ASCII),
     "opencode": re.compile(r"\{((?:env|file):[^}]+)\}"),
 }
 _DOLLAR = "${MCP_GATEWAY_DOLLAR:-$}"
@@ -145,6 +170,24 @@ def _gemini(reference: re.Match[str], place: Place, found: FoundVariable) -> Mea
     return _Variable(name, default) if _NAME.fullmatch(name) else None
 
 
+def _in_shell(reference: re.Match[str], place: Place, found: FoundVariable) -> Meaning:
+    if reference[1] is None and reference[2] is None:  # the output of a command
+        found.left.append(reference[0])
+        return None
+    name, _, default = (reference[1] or reference[2]).partition(":-")
+    return _Variable(name, default) if _NAME.fullmatch(name) else None
+
+
+def _named(pattern: re.Pattern[str]) -> Callable[[re.Match[str], Place, FoundVariable], Meaning]:
+    return lambda reference, place, found: _Variable(reference[1], "") if pattern.fullmatch(reference[1]) else None
+
+
+def _hermes(reference: re.Match[str], place: Place, found: FoundVariable) -> Meaning:
+    if reference[1] in _IN_EDITORS or ":" in reference[1]:
+        return _prefixed(reference[1], _IN_EDITORS, place, found, reference[0])
+    return _Variable(reference[1], "") if _NAME.fullmatch(reference[1]) else None
+
+
 def _opencode(reference: re.Match[str], place: Place, found: FoundVariable) -> Meaning:
     return _prefixed(reference[1], frozenset({"env", "file"}), place, found, reference[0])
 
@@ -194,4 +237,10 @@ _MEANINGS: Mapping[str, Callable[[re.Match[str], Place, FoundVariable], Meaning]
     "vscode": _editor(_IN_EDITORS | {"input", "command", "config"}),
     "windsurf": _editor(frozenset({"env", "file"})),
     "cline": _editor(frozenset({"env"})),
+    "hermes": _hermes,
+    "openclaw": _named(re.compile(r"[A-Z_][A-Z0-9_]*")),
+    "crush": _in_shell,
+    "copilot-cli": _in_shell,
+    "kiro": _named(_NAME),
+    "roo": _editor(frozenset({"env", "workspaceFolder"})),
 }

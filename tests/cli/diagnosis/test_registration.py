@@ -5,13 +5,14 @@ import os
 import shlex
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gateway.cli.diagnosis.check_context import CheckContext
 from gateway.cli.diagnosis.registration import check_registration
-from gateway.config.builtin_profiles import load_profiles
+from gateway.config.builtin_profiles import builtin_profiles, load_profiles
 from gateway.config.load_settings import load_settings
 from gateway.hosts.config_files.backups import Backups
 from gateway.hosts.config_files.hosts import HOSTS
@@ -101,7 +102,15 @@ async def test_a_registration_that_works_is_said_with_its_profile(host, look, pu
     assert (level, profile_level) == ("ok", "ok")
     assert text == f"the gateway is registered in {HOSTS[host].title} as 'gateway' ({file})"
     name = HOSTS[host].profile or host
-    assert profile.startswith(f"{HOSTS[host].title} gets the profile {name}: the client calls itself")
+    expected = f"{name}: the client calls itself" if name in builtin_profiles() else "default: none is built in for"
+    assert profile.startswith(f"{HOSTS[host].title} gets the profile {expected}")
+
+
+async def test_a_host_without_a_profile_of_its_own_can_be_asked_about(look, put, monkeypatch):
+    monkeypatch.setitem(HOSTS, "goose", replace(HOSTS["goose"], profile="not-there"))
+    put("goose")
+    put("codex")
+    assert {about for about, *_ in await look(host="default")} == {"goose"}
 
 
 async def test_the_profile_is_the_one_that_would_be_chosen(look, put, config):

@@ -247,6 +247,10 @@ def test_a_variant_is_a_profile_that_extends_its_host_and_stands_right_after_it(
             "profile 'x-y': 'image.max_egde' is not a value that a profile sets",
         ),
         ({"x": source(match=[{"model": "gpt*"}])}, "profile 'x': match[0] matches every client"),
+        (
+            {"x": source(match=[{"user_agent": "x", "header": "x-*"}])},
+            "profile 'x': match[0] has a header without a client_name",
+        ),
     ],
 )
 def test_a_variant_that_does_not_hold_together_is_named(sources, message):

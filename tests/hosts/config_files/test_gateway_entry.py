@@ -1,9 +1,11 @@
 """The gateway in every host's real file, as text: added, replaced, alone, and taken out again."""
 
+import difflib
 import json
 import tomllib
 
 import pytest
+import yaml
 
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.documents import Document
@@ -11,6 +13,7 @@ from gateway.hosts.config_files.gateway_entry import own_names, plan_install, pl
 from gateway.hosts.config_files.hosts import HOSTS
 from gateway.hosts.config_files.launch_command import Launch
 
+LOADS = {"json": json.loads, "toml": tomllib.loads, "yaml": yaml.safe_load}
 EVERY = pytest.mark.parametrize("host", HOSTS.values(), ids=lambda host: host.name)
 
 
@@ -32,7 +35,7 @@ def test_the_gateway_is_added_and_nothing_else_changes(host, sample, launch):
         plan = plan_install(document, host, launch, only=False)
         assert plan.beside == tuple(others)
         after = again(document, plan.text)
-        assert after.table(host.table)["gateway"] == host.entry(launch)
+        assert after.table(host.table)["gateway"] == host.entry("gateway", launch)
         assert {key: value for key, value in after.data.items() if key != host.table[0]} == {
             key: value for key, value in document.data.items() if key != host.table[0]
         }
@@ -43,6 +46,9 @@ def test_the_gateway_is_added_and_nothing_else_changes(host, sample, launch):
                 for line in document.text.splitlines()
                 if line.rstrip() not in kept and f"{line.rstrip()}," not in kept
             ] == []
+        elif host.syntax == "yaml":  # lines are only added
+            kept = difflib.ndiff(document.text.splitlines(), plan.text.splitlines())
+            assert [line for line in kept if line.startswith("-")] == []
         else:
             assert plan.text.startswith(document.text)
 
@@ -67,7 +73,7 @@ def test_an_older_entry_of_the_gateway_is_replaced_in_its_place(host, sample, la
         newer = Launch("/new/mcp-gateway", ("serve",), {"PATH": "/bin"})
         plan = plan_install(first, host, newer, only=False)
         after = again(first, plan.text)
-        assert after.table(host.table)["gateway"] == host.entry(newer)
+        assert after.table(host.table)["gateway"] == host.entry("gateway", newer)
         assert list(after.table(host.table) or ()) == list(first.table(host.table) or ())
         assert plan_install(after, host, newer, only=False).text == after.text
 
@@ -88,10 +94,10 @@ def test_only_takes_the_others_out_and_uninstalling_brings_them_back(host, sampl
 def test_an_empty_file_gets_the_gateway_alone(host, launch):
     for text in ("", "\ufeff", "\n"):
         plan = plan_install(Document(text, host.syntax, "FILE"), host, launch, only=False)
-        data = (json if host.syntax == "json" else tomllib).loads(plan.text.lstrip("\ufeff"))
+        data = LOADS[host.syntax](plan.text.lstrip("\ufeff"))
         for key in host.table:
             data = data[key]
-        assert data == {"gateway": host.entry(launch)}
+        assert data == {"gateway": host.entry("gateway", launch)}
 
 
 def test_comments_and_the_order_of_a_real_settings_file_stay(sample, launch):
@@ -107,7 +113,7 @@ def test_comments_and_the_order_of_a_real_settings_file_stay(sample, launch):
 def test_a_table_of_servers_that_is_null_becomes_one(launch):
     document = Document('{"mcpServers": null, "a": 1}', "json", "FILE")
     text = plan_install(document, HOSTS["cursor"], launch, only=True).text
-    assert json.loads(text) == {"mcpServers": {"gateway": HOSTS["cursor"].entry(launch)}, "a": 1}
+    assert json.loads(text) == {"mcpServers": {"gateway": HOSTS["cursor"].entry("gateway", launch)}, "a": 1}
 
 
 @EVERY
@@ -115,9 +121,12 @@ def test_another_server_of_that_name_is_not_overwritten(host, launch):
     if host.syntax == "toml":
         text = '[mcp_servers.gateway]\ncommand = "other"\n'
     else:
-        text = json.dumps({host.table[0]: {"gateway": {"command": "other"}}})
+        data = {"gateway": {"command": "other"}}
+        for key in reversed(host.table):
+            data = {key: data}
+        text = json.dumps(data)
     document = Document(text, host.syntax, "FILE")
-    with pytest.raises(ConfigError, match=r"FILE: \w+\.gateway: another server has this name \(.* --name\)"):
+    with pytest.raises(ConfigError, match=r"FILE: [\w.]+\.gateway: another server has this name \(.* --name\)"):
         plan_install(document, host, launch, only=False)
     assert plan_install(document, host, launch, name="mcp", only=False).beside == ("gateway",)
     assert plan_uninstall(document, host) is None
@@ -132,6 +141,9 @@ def test_another_server_of_that_name_is_not_overwritten(host, launch):
         ("codex", "a = \n", "FILE:1:5: is not TOML: "),
         ("codex", "mcp_servers = {}\n", "FILE: is written in a way that cannot be edited safely"),
         ("codex", "mcp_servers = 1\n", "FILE: mcp_servers: must be an object of servers"),
+        ("hermes", "mcp_servers: [1]\n", "FILE: mcp_servers: must be an object of servers"),
+        ("hermes", "a: [\n", "FILE:2:1: is not YAML: "),
+        ("goose", "extensions:\n  ? a\n  : {}\n", "FILE: is written in a way that cannot be edited safely"),
     ],
 )
 def test_a_file_that_cannot_be_edited_exactly_is_refused(host, text, message, launch):

@@ -7,10 +7,11 @@ import pytest
 from gateway.config.builtin_profiles import load_builtin
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.hosts import HOSTS, find_host, host_of_file
-from gateway.hosts.config_files.launch_command import is_own
+from gateway.hosts.config_files.launch_command import Launch, is_own
 from gateway.hosts.config_files.register_gateway import user_file
 
 CODE = "saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
+ROO = "rooveterinaryinc.roo-cline/settings/mcp_settings.json"
 
 
 def users(host, at):
@@ -89,6 +90,36 @@ def users(host, at):
             ["/home/me/.lmstudio/mcp.json", "/home/me/.cache/lm-studio/mcp.json"],
             ["C:/Users/me/.lmstudio/mcp.json", "C:/Users/me/.cache/lm-studio/mcp.json"],
         ),
+        *(
+            (host, *([f"{home}/{file}" for file in files] for home in ("/home/me", "/home/me", "C:/Users/me")))
+            for host, files in {
+                "antigravity": [".gemini/config/mcp_config.json", ".gemini/antigravity/mcp_config.json"],
+                "kimi-code": [".kimi-code/mcp.json"],
+                "openclaw": [".openclaw/openclaw.json"],
+                "crush": [".config/crush/crush.json"],
+                "copilot-cli": [".copilot/mcp-config.json"],
+                "kiro": [".kiro/settings/mcp.json"],
+                "kilo": [".config/kilo/kilo.json", ".config/kilo/kilo.jsonc"],
+            }.items()
+        ),
+        (
+            "hermes",
+            ["/home/me/.hermes/config.yaml"],
+            ["/home/me/.hermes/config.yaml"],
+            ["C:/Users/me/AppData/Local/hermes/config.yaml"],
+        ),
+        (
+            "goose",
+            ["/home/me/.config/goose/config.yaml"],
+            ["/home/me/.config/goose/config.yaml"],
+            ["C:/Users/me/AppData/Roaming/Block/goose/config/config.yaml"],
+        ),
+        (
+            "roo",
+            [f"/home/me/.config/Code/User/globalStorage/{ROO}"],
+            [f"/home/me/Library/Application Support/Code/User/globalStorage/{ROO}"],
+            [f"C:/Users/me/AppData/Roaming/Code/User/globalStorage/{ROO}"],
+        ),
     ],
 )
 def test_every_host_has_its_files_on_every_platform(host, linux, darwin, win32, at):
@@ -106,6 +137,14 @@ def test_every_host_has_its_files_on_every_platform(host, linux, darwin, win32, 
         ("cline", {"CLINE_DIR": "/c"}, "/c/data/settings/cline_mcp_settings.json"),
         ("cline", {"CLINE_DATA_DIR": "/c"}, "/c/settings/cline_mcp_settings.json"),
         ("cline", {"CLINE_MCP_SETTINGS_PATH": "/c/x.json"}, "/c/x.json"),
+        ("kimi-code", {"KIMI_CODE_HOME": "/c"}, "/c/mcp.json"),
+        ("hermes", {"HERMES_HOME": "/c"}, "/c/config.yaml"),
+        ("openclaw", {"OPENCLAW_STATE_DIR": "/c"}, "/c/openclaw.json"),
+        ("openclaw", {"OPENCLAW_CONFIG_PATH": "/c/x.json", "OPENCLAW_STATE_DIR": "/d"}, "/c/x.json"),
+        ("crush", {"CRUSH_GLOBAL_CONFIG": "/c"}, "/c/crush.json"),
+        ("copilot-cli", {"COPILOT_HOME": "/c"}, "/c/mcp-config.json"),
+        ("goose", {"GOOSE_PATH_ROOT": "/c"}, "/c/config/config.yaml"),
+        ("kilo", {"XDG_CONFIG_HOME": "/x"}, "/x/kilo/kilo.json"),
         ("zed", {"XDG_CONFIG_HOME": "/x"}, "/x/zed/settings.json"),
         ("vscode", {"XDG_CONFIG_HOME": "/x"}, "/x/Code/User/mcp.json"),
     ],
@@ -125,6 +164,17 @@ def test_project_files_stand_in_the_working_folder(at):
         "/work/.codex/config.toml",
         "/work/opencode.json",
         "/work/opencode.jsonc",
+        "/work/.agents/mcp_config.json",
+        "/work/.kimi-code/mcp.json",
+        "/work/crush.json",
+        "/work/.crush.json",
+        "/work/.github/mcp.json",
+        "/work/.kiro/settings/mcp.json",
+        "/work/.roo/mcp.json",
+        "/work/kilo.json",
+        "/work/kilo.jsonc",
+        "/work/.kilo/kilo.json",
+        "/work/.kilo/kilo.jsonc",
     }
 
 
@@ -143,7 +193,15 @@ def test_the_file_that_exists_is_taken_before_the_usual_one(at, tmp_path):
 
 @pytest.mark.parametrize("host", HOSTS.values(), ids=lambda host: host.name)
 def test_the_entry_that_is_written_is_recognised_as_the_gateways(host, launch):
-    assert is_own(host.entry(launch))
+    assert is_own(host.entry("gateway", launch))
+
+
+def test_variables_that_a_host_refuses_are_not_written():
+    launch = Launch("/v/mcp-gateway", ("serve",), {"PATH": "/bin", "PYTHONPATH": "/src", "TOKEN": "t"})
+    assert HOSTS["goose"].entry("mine", launch)["envs"] == {"TOKEN": "t"}
+    assert HOSTS["goose"].entry("mine", launch)["name"] == "mine"
+    assert HOSTS["openclaw"].entry("mine", launch)["env"] == {"PATH": "/bin", "TOKEN": "t"}
+    assert HOSTS["kilo"].entry("mine", launch)["environment"] == launch.env
 
 
 def test_a_host_has_the_name_of_its_profile():
@@ -173,6 +231,12 @@ def test_an_unknown_host_names_the_nearest():
         ("/p/any.json", {"context_servers": {}}, "zed"),
         ("/p/any.toml", {"mcp_servers": {}}, "codex"),
         ("/p/any.json", {"mcp": {}}, "opencode"),
+        ("/p/any.yaml", {"extensions": {}}, "goose"),
+        ("/p/.hermes/config.yaml", {"mcp_servers": {}}, "hermes"),
+        ("/p/openclaw.json", {"mcp": {"servers": {}}}, "openclaw"),
+        ("/p/kilo.jsonc", {"mcp": {}}, "kilo"),
+        ("/p/crush.json", {"mcp": {}}, "crush"),
+        ("/p/.agents/mcp_config.json", {"mcpServers": {}}, "antigravity"),
     ],
 )
 def test_a_files_format_is_told_by_its_name_and_its_table(path, data, host):

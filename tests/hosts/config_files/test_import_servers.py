@@ -31,12 +31,9 @@ def test_every_hosts_servers_together_are_a_configuration_that_loads(sample, at,
     assert settings.upstreams["my-notes"].command == "/opt/notes/bin/notes-mcp"
     assert settings.upstreams["hf-mcp-server"].headers == {"Authorization": "Bearer hf_${not}_replaced"}
     assert settings.upstreams["github"].url == "https://api.githubcopilot.com/mcp/"
-    assert {name for name, one in settings.upstreams.items() if not one.enabled} == {
-        "Perplexity",
-        "figma",
-        "new-form",
-        "figma-2",
-    }
+    off = {row.upstream for row in plan.new if row.server.upstream.get("enabled") is False}
+    assert {name for name, one in settings.upstreams.items() if not one.enabled} == off
+    assert {"Perplexity", "figma", "new-form", "figma-2", "harbour-db", "company"} <= off
 
 
 def test_equal_servers_are_one_and_equal_names_are_two():

@@ -205,8 +205,8 @@ def test_the_gateway_is_started_by_absolute_paths(tmp_path):
     assert launch == Launch(
         str(script), ("serve", "--config", str(config), "--profile", "codex"), {"PATH": "/usr/bin:/bin"}
     )
-    assert is_own(CURSOR.entry(launch))
-    assert is_own(CURSOR.entry(module))
+    assert is_own(CURSOR.entry("gateway", launch))
+    assert is_own(CURSOR.entry("gateway", module))
 
 
 def test_without_a_path_the_platforms_own_is_passed_on():
