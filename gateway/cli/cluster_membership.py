@@ -10,10 +10,15 @@ from gateway.serving.control.status_report import Serving
 
 if TYPE_CHECKING:
     from gateway.serving.cluster.cluster import Cluster
+    from gateway.serving.workers.worker import Worker
 
 
-def opened_cluster(settings: Settings) -> "AbstractAsyncContextManager[Cluster | None]":
-    """Return this gateway as one of several, if it is, to be entered."""
+def opened_cluster(settings: Settings, worker: "Worker | None") -> "AbstractAsyncContextManager[Cluster | None]":
+    """Return this gateway as one of several, if it is, to be entered: in a cluster, or as a worker of this machine."""
+    if worker is not None:
+        from gateway.serving.workers.machine_cluster import open_machine_cluster
+
+        return open_machine_cluster(settings, worker.folder)
     if settings.cluster.url is None:
         return nullcontext()
     from gateway.serving.cluster.cluster import open_cluster
@@ -27,7 +32,8 @@ def join(cluster: "Cluster | None", gateway: Gateway, serving: Serving) -> None:
         cluster.upstream_of = gateway.router.state_of
         cluster.observed_by(gateway.router.telemetry.metrics)
         gateway.join(cluster)
-        serving.replicas = cluster.report
+        if serving.worker_folder is None:
+            serving.replicas = cluster.report
 
 
 def link_key_of(settings: Settings, cluster: "Cluster | None") -> bytes:

@@ -37,6 +37,11 @@ def tell_of_console(url: str) -> None:
     remark(f"console at {url}")
 
 
+def owner_over_http(settings: Settings) -> str:
+    """Return the owner of what hosts without a principal of their own store."""
+    return "token" if settings.http.token else "local"
+
+
 def origin_of(settings: Settings, port: int) -> str:
     """Return the origin that is listened on."""
     host = f"[{settings.http.bind}]" if ":" in settings.http.bind else settings.http.bind

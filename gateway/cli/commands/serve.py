@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -18,10 +18,12 @@ from gateway.cli.command_context import (
     run_until_signal,
     the_profile,
 )
-from gateway.cli.commands.serve_http import StopRequest, fast_over_http, serve_http_with
+from gateway.cli.commands.serve_http import fast_over_http, serve_http_with
 from gateway.cli.commands.serve_stdio import opened_stdio, serve_on_stdio
+from gateway.cli.commands.serve_workers import WorkerOptions, run_workers, settings_of_worker, worker_words
 from gateway.cli.controlled_gateway import Start
 from gateway.cli.exit_codes import DONE, TERMINATED, refuse
+from gateway.cli.stop_request import StopRequest
 from gateway.cli.terminal import remark
 from gateway.cli.toolset_option import ToolsetName, reached_of, toolsets_of
 from gateway.config.builtin_profiles import load_profiles
@@ -30,6 +32,9 @@ from gateway.core.profiles.match_profile import find_profile
 from gateway.serving.shared.relay_options import RelayOptions
 from gateway.telemetry import configure_logging
 from gateway.telemetry.trace_export import exporting_traces
+
+if TYPE_CHECKING:
+    from gateway.serving.workers.worker import Worker
 
 _BY_HAND = """\
 Waiting for a host on stdin: hosts start it themselves. Ctrl-D ends it.
@@ -72,16 +77,16 @@ def serve(
     shared: Annotated[
         bool, typer.Option("--shared", help="Share one gateway with all hosts that have this configuration.")
     ] = False,
+    workers: Annotated[
+        int, typer.Option("--workers", metavar="N", min=1, max=64, help="Processes that share the port; with --http.")
+    ] = 1,
     resident: Annotated[bool, typer.Option("--resident", hidden=True)] = False,
+    worker: Annotated[bool, typer.Option("--worker", hidden=True)] = False,
 ) -> int:
     """Serve one host over stdio, or many over HTTP."""
-    if not http and (port is not None or bind is not None):
-        refuse("--port and --bind need --http")
-    if console and not http:
-        refuse("--console needs --http; `mcp-gateway console` opens the console of any running gateway")
-    if toolset is not None and http:
-        refuse("--toolset is for a host on stdio; over HTTP, hosts name theirs in the path: /mcp/auto/TOOLSET")
+    _check_options(http, port, bind, console, toolset, workers, alone=shared or console or calibrate)
     started: CommandContext = context.obj
+    own = _become_worker() if worker and http else None
     chosen = the_profile(profile)
     if shared or resident:
         judged = _SharedOptions(http, resident, bool(command or upstream), calibrate, bool(log_format or log_level))
@@ -92,7 +97,7 @@ def serve(
         changed = _with_console(
             _listening(_logging(_modelled(settings, model), log_format, log_level), port, bind), console
         )
-        return reached_of(changed, toolsets, of_project)
+        return reached_of(changed if own is None else settings_of_worker(changed, own), toolsets, of_project)
 
     loaded = loaded_for(config, upstream, command)
     toolsets = () if http else toolsets_of(toolset, loaded.settings)
@@ -106,8 +111,14 @@ def serve(
     with exporting_traces(os.environ, settings.gateway.name):
         if http:
             stop = StopRequest()
-            work = partial(serve_http_with, start, shared=shared, stop=stop)
-            ended = run_until_signal(work, fast_loop=fast_over_http(settings), terminate=stop.ask)
+            if workers > 1:
+                options = {"--config": start.path, "--profile": chosen, "--model": model, "--bind": bind}
+                options |= {"--log-format": log_format, "--log-level": log_level}
+                words = worker_words(options, upstream or (), command or ())
+                return run_workers(start, WorkerOptions(workers, started.debug, words), stop)
+            work = partial(serve_http_with, start, shared=shared, stop=stop, worker=own)
+            fast = fast_over_http(settings)
+            ended = run_until_signal(work, fast_loop=fast, interrupt=stop.interrupt, terminate=stop.ask)
         else:
             opening = started.opening or opened_stdio(settings)
             opening.toolsets = toolsets
@@ -115,6 +126,31 @@ def serve(
                 remark(_BY_HAND)
             ended = run_until_signal(partial(serve_on_stdio, start, opening))
     return DONE if ended == TERMINATED else ended or DONE
+
+
+def _check_options(
+    http: bool, port: int | None, bind: str | None, console: bool, toolset: str | None, workers: int, *, alone: bool
+) -> None:
+    """Refuse options that do not go together. `alone`: there are some that are for one process."""
+    if not http and (port is not None or bind is not None):
+        refuse("--port and --bind need --http")
+    if console and not http:
+        refuse("--console needs --http; `mcp-gateway console` opens the console of any running gateway")
+    if toolset is not None and http:
+        refuse("--toolset is for a host on stdio; over HTTP, hosts name theirs in the path: /mcp/auto/TOOLSET")
+    if workers > 1 and not http:
+        refuse("--workers needs --http: a host on stdio has one process")
+    if workers > 1 and alone:
+        refuse("--workers goes without --shared, --console and --calibrate, which are for one process")
+
+
+def _become_worker() -> "Worker":
+    from gateway.serving.workers.worker import become_worker
+
+    try:
+        return become_worker()
+    except ValueError as error:
+        refuse(str(error))
 
 
 class _SharedOptions(NamedTuple):

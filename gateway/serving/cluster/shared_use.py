@@ -8,7 +8,7 @@ from typing import cast
 from gateway.routing.replica_port import Exceeded, SharedLimit
 from gateway.serving.cluster.keys import use_key
 from gateway.serving.cluster.soon import Soon
-from gateway.serving.databases.redis_connection import RedisConnection
+from gateway.serving.databases.shared_records import SharedRecords
 
 _COUNT = """
 local now = redis.call('TIME')
@@ -66,7 +66,7 @@ redis.call('EXPIRE', KEYS[1], 172800)
 class RedisUse:
     """Counts in Redis (`gateway.routing.replica_port.SharedUse`). `living` returns the ids of the replicas."""
 
-    def __init__(self, connection: RedisConnection, soon: Soon, own: str, living: Callable[[], Sequence[str]]) -> None:
+    def __init__(self, connection: SharedRecords, soon: Soon, own: str, living: Callable[[], Sequence[str]]) -> None:
         self._connection = connection
         self._soon = soon
         self._own = own
