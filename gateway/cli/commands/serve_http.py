@@ -152,6 +152,7 @@ async def serve_http_with(
         ):
             router = gateway.router
             join(cluster, gateway, serving)
+            access.rates.shared = None if cluster is None else cluster.use
             record_access(gateway.audit, access, authorization)
             running = RunningRequests()
             console = await serving.console.console() if settings.console.enabled and serving.console else None
