@@ -1,7 +1,5 @@
 """The metrics of several workers as one text."""
 
-from prometheus_client.parser import text_string_to_metric_families
-
 from gateway.telemetry.merge_expositions import labelled, merged
 from gateway.telemetry.metrics import Metrics
 
@@ -13,18 +11,21 @@ def exposition(calls: int, name: str) -> str:
     return metrics.exposition()
 
 
-def test_each_series_says_whose_it_is_and_prometheus_can_read_all() -> None:
+def test_each_series_says_whose_it_is_and_stands_with_those_of_its_name() -> None:
     odd = 'a{b="c",} 1'
     text = merged([labelled(exposition(3, odd), 1), labelled(exposition(4, odd), 2)])
-    families = {family.name: family for family in text_string_to_metric_families(text)}
-    calls = {one.labels["worker"]: one.value for one in families["mcp_gateway_calls"].samples}
-    assert calls == {"1": 3, "2": 4}
-    assert {one.labels["upstream"] for one in families["mcp_gateway_calls"].samples} == {odd}
-    buckets = [one for one in families["mcp_gateway_call_duration_seconds"].samples if one.name.endswith("_count")]
-    assert [one.labels["worker"] for one in buckets] == ["1", "2"]
-    (stored,) = families["mcp_gateway_store_bytes"].samples
-    assert "worker" not in stored.labels, "they have one store"
-    assert text.count("# TYPE mcp_gateway_calls_total counter") == 1
+    lines = text.splitlines()
+    at = lines.index("# TYPE mcp_gateway_calls_total counter")
+    quoted = 'upstream="a{b=\\"c\\",} 1",outcome="ok"'
+    assert lines[at + 1 : at + 3] == [
+        f'mcp_gateway_calls_total{{worker="1",{quoted}}} 3',
+        f'mcp_gateway_calls_total{{worker="2",{quoted}}} 4',
+    ]
+    assert lines[at + 3].startswith("# HELP ")
+    counts = [line for line in lines if line.startswith("mcp_gateway_call_duration_seconds_count{")]
+    assert [line.partition('worker="')[2][0] for line in counts] == ["1", "2"]
+    assert [line for line in lines if line.startswith("mcp_gateway_store_bytes")] == ["mcp_gateway_store_bytes 0"]
+    assert text.count("# HELP ") == exposition(1, "x").count("# HELP ")
 
 
 def test_nothing_is_lost_that_only_one_of_them_has() -> None:

@@ -37,6 +37,8 @@ logger = logging.getLogger(__name__)
 
 _LINES = logging.getLogger("gateway.workers.lines")
 """For lines that workers have written, which are finished."""
+_FOLDER = "workers-of-mcp-gateway-"
+"""Not as `endpoint.OWN_FOLDER`, whose folders end with the socket of one gateway."""
 _LONGEST_FOLDER = 80
 """Maximum length of the shared folder's path in bytes, so that the paths of sockets in it are not too long."""
 
@@ -177,7 +179,7 @@ def _opened_port(settings: Settings) -> "TcpListener":
 def _shared_folder() -> Generator[Path]:
     """Provide the folder for what the workers share, closed to other users, which ends with them."""
     try:
-        folder = Path(tempfile.mkdtemp(prefix="mcp-gateway-workers-"))
+        folder = Path(tempfile.mkdtemp(prefix=_FOLDER))
     except OSError as error:
         words = f"the workers have no folder for temporary files: {error.strerror or error}"
         raise ConfigError(words, remedy="set TMPDIR to a folder that can be written") from error

@@ -39,17 +39,10 @@ class RequestRates:
         now = self._clock()
         if seconds := window.wait(limit, now):
             return math.ceil(seconds)
-        if self.shared is not None and (seconds := await self._wait_for_all(self.shared, SharedLimit(_KIND, limit, who))):
+        if self.shared is not None and (seconds := await _wait(self.shared, SharedLimit(_KIND, limit, who))):
             return math.ceil(seconds)
         window.add(now)
         return 0
-
-    async def _wait_for_all(self, shared: SharedUse, limit: SharedLimit) -> float:
-        try:
-            exceeded = await shared.begin([limit])
-        except StateUnavailable:  # which the log has said, once
-            return 0.0
-        return 0.0 if exceeded is None else exceeded.seconds
 
     def _window(self, key: tuple[str, str]) -> Window:
         window = self._windows.setdefault(key, Window())
@@ -57,3 +50,12 @@ class RequestRates:
         if len(self._windows) > _REMEMBERED:
             self._windows.popitem(last=False)
         return window
+
+
+async def _wait(shared: SharedUse, limit: SharedLimit) -> float:
+    """Count a request at all replicas; or return the seconds to wait if it is one too many there."""
+    try:
+        exceeded = await shared.begin([limit])
+    except StateUnavailable:  # which the log has said, once
+        return 0.0
+    return 0.0 if exceeded is None else exceeded.seconds

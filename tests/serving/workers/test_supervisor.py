@@ -20,6 +20,12 @@ SERVING = 'import json, sys\nplan = json.loads(input())\nprint(\'{"serving": tru
 Make = Callable[..., Supervisor]
 
 
+async def until(holds: Callable[[], bool]) -> None:
+    with anyio.fail_after(60):
+        while not holds():  # noqa: ASYNC110 - processes decide on it
+            await anyio.sleep(0.01)
+
+
 @pytest.fixture
 def lines() -> list[str]:
     """What workers have written to stderr, and "(all serve)" once they do."""
@@ -80,9 +86,7 @@ async def test_one_that_ends_is_started_again_and_knows_that_the_others_are_ther
     supervisor = make(mortal)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(supervisor.run)
-        with anyio.fail_after(60):
-            while supervisor.restarts < 3:
-                await anyio.sleep(0.01)
+        await until(lambda: supervisor.restarts >= 3)
         assert supervisor.stop()
         assert not supervisor.stop()
     assert "worker 2 has ended with code 7: it is started again in 0.02 s" in caplog.text
@@ -93,13 +97,13 @@ async def test_one_that_ends_is_started_again_and_knows_that_the_others_are_ther
 
 async def test_one_that_does_not_mind_its_end_is_ended_by_force(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gateway.serving.workers.supervisor._ENDING_SECONDS", 0.4)
-    stubborn = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + SERVING + "import time; time.sleep(600)"
+    ignoring = "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    stubborn = f"{ignoring}{SERVING}time.sleep(600)\n"
     supervisor = make(stubborn, count=1)
     with anyio.move_on_after(60) as scope:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(supervisor.run)
-            while not supervisor.all_ready:
-                await anyio.sleep(0.01)
+            await until(lambda: supervisor.all_ready)
             tasks.cancel_scope.cancel()
     assert not scope.cancelled_caught
     assert not [one for one in supervisor.running.values() if one.process.returncode is None]
