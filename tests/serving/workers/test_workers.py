@@ -27,7 +27,7 @@ SIGNED_IN = {"Authorization": f"Bearer {ALICE}"}
 
 def command(gateway: Serving, *words: str) -> subprocess.CompletedProcess[str]:
     """Run a command of the gateway's user."""
-    folder = Path(gateway.process.args[gateway.process.args.index("--config") + 1]).parent  # type: ignore[index,union-attr]
+    folder = gateway.config.parent
     environ = {**os.environ, "HOME": str(folder), "XDG_RUNTIME_DIR": str(folder), "PYTHONPATH": str(ROOT)}
     return subprocess.run(
         [sys.executable, "-m", "gateway", *words], capture_output=True, text=True, env=environ, timeout=90, check=False
