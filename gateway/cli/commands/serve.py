@@ -119,6 +119,8 @@ def serve(
             work = partial(serve_http_with, start, shared=shared, stop=stop, worker=own)
             fast = fast_over_http(settings)
             ended = run_until_signal(work, fast_loop=fast, interrupt=stop.interrupt, terminate=stop.ask)
+            if own is not None:
+                own.tidy()
         else:
             opening = started.opening or opened_stdio(settings)
             opening.toolsets = toolsets

@@ -7,6 +7,7 @@ its port answers, and `{"ready": true}` once it can take calls.
 
 import json
 import os
+import shutil
 import signal
 import socket
 import threading
@@ -52,6 +53,7 @@ class Worker:
         self.folder = Path(plan.folder)
         self._stdin = stdin
         self._stdout = stdout
+        self._is_orphan = False
 
     def listener(self) -> TcpListener:
         """Return the port, which the supervisor has opened."""
@@ -78,7 +80,13 @@ class Worker:
         with os.fdopen(self._stdin, "rb") as said:
             for line in said:
                 self.all_ready = self.all_ready or b"all_ready" in line
+        self._is_orphan = True
         os.kill(os.getpid(), signal.SIGTERM)
+
+    def tidy(self) -> None:
+        """Remove what the workers have shared, as the last of those whose supervisor is gone."""
+        if self._is_orphan and not any(self.folder.glob("*.sock")):
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def become_worker() -> Worker:

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import psutil
 import pytest
@@ -195,10 +197,14 @@ def test_a_second_signal_ends_at_once(start: Start, scattered: Callable[..., Hos
 def test_no_worker_outlives_a_gateway_that_is_killed(start: Start) -> None:
     gateway = start()
     ready(gateway)
-    workers = [psutil.Process(one["pid"]) for one in status_of(gateway)["workers"]]
+    report = status_of(gateway)
+    shared = Path(url2pathname(urlsplit(report["store"]["url"]).path)).parent
+    assert shared.is_dir()
+    workers = [psutil.Process(one["pid"]) for one in report["workers"]]
     gateway.process.kill()
     _, alive = psutil.wait_procs(workers, A_MINUTE)
     assert not alive
+    assert not shared.exists()
 
 
 def test_limits_are_counted_by_all_workers_together(start: Start, scattered: Callable[..., Host]) -> None:
