@@ -24,6 +24,7 @@ class Serving:
     """`mcp-gateway serve --http` on a free port; `lines` is all that it has written to stderr so far."""
 
     def __init__(self, config: Path, *options: str, **environ: str) -> None:
+        self.config = config
         root = SERVERS.parent.parent
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "MCP_"))}
         self.process = subprocess.Popen(

@@ -74,7 +74,7 @@ def _open(url: str, *, no_browser: bool) -> None:
 def _with_gateway_of_its_own(config: ConfigFile, *, no_browser: bool) -> int:
     from functools import partial
 
-    from gateway.cli.commands.serve import fast_over_http, serve_http_with
+    from gateway.cli.commands.serve_http import fast_over_http, serve_http_with
     from gateway.cli.controlled_gateway import Start
     from gateway.telemetry import configure_logging
 

@@ -11,6 +11,7 @@ import anyio
 from gateway._version import __version__
 from gateway.cli.command_context import loaded_for, run_until_signal
 from gateway.cli.commands.proxy import proxy_beside
+from gateway.cli.commands.serve_stdio import callback_port
 from gateway.cli.controlled_gateway import HostFacingState, Start, controlled_gateway
 from gateway.cli.exit_codes import DONE
 from gateway.cli.shared_hosts import HostsBeside
@@ -18,7 +19,6 @@ from gateway.config.builtin_profiles import load_profiles
 from gateway.core.model.caller import Caller
 from gateway.core.profiles.match_profile import find_profile
 from gateway.errors import GatewayError
-from gateway.runtime import Gateway
 from gateway.serving.control.status_report import Serving
 from gateway.telemetry import configure_logging
 from gateway.telemetry.trace_export import exporting_traces
@@ -80,7 +80,7 @@ async def _serve_attached(start: Start, key: str, first: Caller | None) -> int:
                 expected=lambda: beside.hosts.sole(first),
             ) as gateway,
             proxy_beside(gateway, settings, essential=False),
-            loopback_pages(gateway.login_desk, partial(_callback_port, gateway)),
+            loopback_pages(gateway.login_desk, partial(callback_port, gateway)),
         ):
             own, others = settings.gateway, gateway.router.introductions
             identity = Identity(own.name, __version__, instructions=own.instructions, others=others)
@@ -94,8 +94,3 @@ async def _serve_attached(start: Start, key: str, first: Caller | None) -> int:
                 say_ready()
                 await hosts.deserted()
     return DONE
-
-
-def _callback_port(gateway: Gateway, upstream: str) -> int | None:
-    auth = gateway.settings.upstreams[upstream].auth
-    return None if auth is None else auth.callback_port

@@ -81,6 +81,8 @@ def _show(report: Mapping[str, Any]) -> None:
         problem = f", nothing more: {recording['problem']}" if recording["problem"] else ""
         size = f"{size_words(recording['bytes'])} of {size_words(recording['max_bytes'])}"
         say(f"  recording: {recording['folder']}, {counted(recording['exchanges'], 'exchange')}, {size}{problem}")
+    for worker in report.get("workers") or ():  # missing in the status of an older gateway
+        say(f"  worker {_worker(worker)}")
     for replica in report.get("replicas") or ():  # missing in the status of an older gateway
         say(f"  replica {_replica(replica)}")
     _show_hosts(report["hosts"], report.get("attached") or ())  # missing in the status of an older gateway
@@ -111,6 +113,15 @@ def _show_hosts(hosts: Sequence[Mapping[str, Any]], attached: Sequence[Mapping[s
         if host["environment"]:
             names = plain(", ".join(host["environment"]), 1_000)
             say(f"    process {host['pid']} was started with other values of {names}: those of the gateway hold")
+
+
+def _worker(worker: Mapping[str, Any]) -> str:
+    """Describe one of several workers."""
+    memory = (size_words(worker["memory_bytes"]),) if worker["memory_bytes"] else ()
+    facts = (worker["state"], f"process {worker['pid']}", f"for {since(worker['started'])}")
+    load = f"{counted(worker['running'], 'request')}, {counted(worker['hosts'], 'host')}"
+    said = ", ".join((*facts, *memory, load))
+    return f"{worker['number']}: {said}" + (f"; {plain(worker['problem'], 200)}" if worker["problem"] else "")
 
 
 def _replica(replica: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 import logging
 import uuid
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any
@@ -18,6 +18,7 @@ from gateway.config.schema import Settings
 from gateway.core.model.caller import Caller
 from gateway.errors import StateUnavailable
 from gateway.routing.long_calls import long_call_in
+from gateway.routing.replica_port import SharedUse
 from gateway.serving.cluster.forward_request import BrokenOff, Forwarder, Unreachable, forwarding_client
 from gateway.serving.cluster.hop_mark import HopMarks, remember_path
 from gateway.serving.cluster.keys import TAG
@@ -33,6 +34,7 @@ from gateway.serving.cluster.state_owners import StateOwners
 from gateway.serving.cluster.task_index import TaskIndex
 from gateway.serving.databases.availability import Availability
 from gateway.serving.databases.redis_connection import RedisConnection
+from gateway.serving.databases.shared_records import SharedRecords
 from gateway.serving.mcp.cluster_port import HOP_SCOPE, SessionsPort
 from gateway.serving.mcp.request_caller import principal_of
 from gateway.serving.mcp.security import refused_response
@@ -50,30 +52,32 @@ _LEAVING_SECONDS = 5.0
 
 StateOf = Callable[[Mapping[str, Any], Caller], tuple[str, str] | None]
 
+UseOf = Callable[[Callable[[], Sequence[str]]], SharedUse]
+"""Makes what counts the use of limits, given what returns the ids of the other replicas."""
+
 
 class Cluster:
     """This replica (`gateway.serving.mcp.cluster_port.ClusterPort`). `open_cluster` opens it."""
 
-    def __init__(self, settings: Settings, client: httpx2.AsyncClient) -> None:
-        cluster = settings.cluster
-        assert cluster.url is not None
+    def __init__(
+        self,
+        settings: Settings,
+        client: httpx2.AsyncClient,
+        records: SharedRecords,
+        own: Replica,
+        use: UseOf | None = None,
+    ) -> None:
         self._settings = settings
-        self.connection = RedisConnection(
-            cluster.url,
-            TAG,
-            "cluster.url",
-            Availability("the Redis of the cluster", "the other replicas cannot be asked at present"),
-        )
-        self.own = new_id()
+        self.connection = records
+        self.own = own.id
         self.secret = SharedSecret()
-        own = Replica(self.own, cluster.address or "")
-        self.replicas = Replicas(self.connection, own, cluster.lost_after, self._forgotten)
+        self.replicas = Replicas(self.connection, own, settings.cluster.lost_after, self._forgotten)
         self.index = SessionIndex(self.connection, self.own, settings.http.session_idle)
         self.journal = SessionNotes(self.index)
         self._soon = Soon(self.connection)
         self._owners = StateOwners(self.connection, self.replicas, self.index)
         self._tasks = TaskIndex(self.connection, self._soon, self.own)
-        self.use = RedisUse(self.connection, self._soon, self.own, lambda: [one.id for one in self.replicas.others()])
+        self.use: SharedUse = self._use_in_redis() if use is None else use(self._living)
         self.upstream_of: StateOf = lambda params, caller: None
         """Returns the upstream that a call goes to and the owner of the state there; None if there is none."""
         marks = HopMarks(self.own, partial(self.secret.key, "hop"))
@@ -82,6 +86,12 @@ class Cluster:
         self._metrics: Metrics | None = None
         self._forwarder = Forwarder(client, marks)
 
+    def _use_in_redis(self) -> SharedUse:
+        return RedisUse(self.connection, self._soon, self.own, self._living)
+
+    def _living(self) -> Sequence[str]:
+        return [one.id for one in self.replicas.others()]
+
     # -- the HTTP side -------------------------------------------------------------------------------------------------
 
     def new_session(self) -> str:
@@ -89,8 +99,8 @@ class Cluster:
         return f"{self.own}.{uuid.uuid4().hex}"
 
     def has_address(self, address: str) -> bool:
-        """Whether another replica is at this IP address (`ClusterPort.has_address`)."""
-        return any(urlsplit(one.address).hostname == address for one in self.replicas.others())
+        """Whether another replica is at this address (`ClusterPort.has_address`): workers of one machine have none."""
+        return not address or any(urlsplit(one.address).hostname == address for one in self.replicas.others())
 
     def recognising(self, app: ASGIApp) -> ASGIApp:
         """Wrap the whole application (`ClusterPort.recognising`)."""
@@ -160,6 +170,20 @@ class Cluster:
             return None
         return None if found is None else await self.replicas.find(found[0])
 
+    async def asked_of_others(self, scope: Scope) -> Sequence[str]:
+        """Return the texts that the other replicas answer a GET with (`ClusterPort.asked_of_others`)."""
+        found: list[str] = []
+
+        async def ask(one: Replica) -> None:
+            if (text := await self._forwarder.fetch(one, scope)) is not None:
+                found.append(text)
+
+        if HOP_SCOPE not in scope:
+            async with anyio.create_task_group() as tasks:
+                for one in self.replicas.others():
+                    tasks.start_soon(ask, one)
+        return found
+
     # -- routing (`gateway.routing.replica_port.ReplicaPort`) ----------------------------------------------------------
 
     def state_key(self) -> bytes:
@@ -215,7 +239,9 @@ class Cluster:
 
     def observed_by(self, metrics: Metrics) -> None:
         """Let the metrics have the replicas, and what goes from one to another."""
-        metrics.replicas = lambda: (1 + len(self.replicas.others()), 0 if self.connection.availability.is_away else 1)
+        if self._settings.cluster.url is not None:  # or else they are the workers of one machine
+            away = self.connection.availability
+            metrics.replicas = lambda: (1 + len(self.replicas.others()), 0 if away.is_away else 1)
         self._metrics = metrics
         self._forwarder.on_passed_on = lambda: metrics.requests_passed_on.add(1)
 
@@ -239,11 +265,12 @@ class Cluster:
     def join(self, port: int) -> None:
         """Let the others know where this replica listens, from the next look on, which is at once."""
         http, cluster = self._settings.http, self._settings.cluster
-        tls = http.tls_certificate is not None
-        address = cluster.address or own_address(http.bind, port, cluster.url or "", tls=tls)
-        if cluster.address is None and reaches_no_other(address):
+        if given := self.replicas.own.address:
+            return self.replicas.open_at(given)
+        address = own_address(http.bind, port, cluster.url or "", tls=http.tls_certificate is not None)
+        if reaches_no_other(address):
             logger.info("only replicas on this machine can reach this one, at %s: see [cluster] address", address)
-        self.replicas.open_at(address)
+        return self.replicas.open_at(address)
 
     @asynccontextmanager
     async def present(self) -> AsyncGenerator[None]:
@@ -300,7 +327,12 @@ async def open_cluster(settings: Settings) -> AsyncGenerator[Cluster]:
         ConfigError: the URL of Redis cannot be used.
     """
     async with AsyncExitStack() as stack:
-        cluster = Cluster(settings, await stack.enter_async_context(forwarding_client()))
+        url = settings.cluster.url
+        assert url is not None
+        availability = Availability("the Redis of the cluster", "the other replicas cannot be asked at present")
+        records = RedisConnection(url, TAG, "cluster.url", availability)
+        client = await stack.enter_async_context(forwarding_client())
+        cluster = Cluster(settings, client, records, Replica(new_id(), settings.cluster.address or ""))
         stack.push_async_callback(cluster.connection.close)
         await cluster.secret.agree(cluster.connection)
         yield cluster

@@ -18,6 +18,9 @@ from gateway.system.tls import closing_handshakes, ssl_context
 logger = logging.getLogger(__name__)
 
 _CONNECT_SECONDS = 2.0
+_FETCH_SECONDS = 3.0
+UNLIMITED = httpx2.Limits(max_connections=None, max_keepalive_connections=0)
+"""None is kept open: one that a replica has left behind would be noticed too late to send the request elsewhere."""
 _HOP_BY_HOP = frozenset(
     {b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade"}
 )
@@ -84,6 +87,19 @@ class Forwarder:
             tasks.cancel_scope.cancel()
         if failed is not None:
             raise failed
+
+    async def fetch(self, replica: Replica, scope: Scope) -> str | None:
+        """Return the text that another replica answers the same GET with; None if it does not, or not with 200."""
+        headers = [*_passed(scope), (HEADER.encode(), self._marks.make(replica.id, scope).encode())]
+        try:
+            with anyio.fail_after(_FETCH_SECONDS):
+                response = await self._client.send(
+                    httpx2.Request("GET", replica.address + _target(scope), headers=headers)
+                )
+        except (httpx2.TransportError, TimeoutError) as error:
+            logger.debug("replica %s does not answer: %s", replica.id, error)
+            return None
+        return response.text if response.status_code == 200 else None
 
     async def _answer(self, request: httpx2.Request, body: "_Body", send: Send) -> None:
         try:
@@ -159,7 +175,7 @@ def _is_refused(error: BaseException | None) -> bool:
     if isinstance(error, BaseExceptionGroup):
         parts = cast("BaseExceptionGroup[BaseException]", error).exceptions
         return bool(parts) and all(_is_refused(part) for part in parts)
-    if error is None or isinstance(error, ConnectionRefusedError):
+    if error is None or isinstance(error, ConnectionRefusedError | FileNotFoundError):  # the latter of Unix sockets
         return error is not None
     return _is_refused(error.__cause__ or error.__context__)
 
@@ -192,12 +208,15 @@ def _target(scope: Scope) -> str:
 
 
 @asynccontextmanager
-async def forwarding_client() -> AsyncGenerator[httpx2.AsyncClient]:
-    """Provide the client of a `Forwarder`. Answers may take as long as they like."""
+async def forwarding_client(transport: httpx2.AsyncBaseTransport | None = None) -> AsyncGenerator[httpx2.AsyncClient]:
+    """Provide the client of a `Forwarder`. Answers may take as long as they like.
+
+    `transport` reaches replicas that are not at addresses of a network.
+    """
     async with httpx2.AsyncClient(
         timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),
-        # None is kept open: one that a replica has left behind would be noticed too late to send the request elsewhere.
-        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=0),
+        limits=UNLIMITED,
+        transport=transport,
         verify=ssl_context(),
         trust_env=False,
         event_hooks={"request": [closing_handshakes]},

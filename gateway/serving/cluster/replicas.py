@@ -14,7 +14,7 @@ from gateway._version import __version__
 from gateway.core.model.json_values import as_object, as_text
 from gateway.errors import StateUnavailable
 from gateway.serving.cluster.keys import REPLICAS, replica_key
-from gateway.serving.databases.redis_connection import RedisConnection
+from gateway.serving.databases.shared_records import SharedRecords
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class Replicas:
 
     def __init__(
         self,
-        connection: RedisConnection,
+        connection: SharedRecords,
         own: Replica,
         lost_after: float,
         on_forgotten: Callable[[], object] = lambda: None,
@@ -188,4 +188,6 @@ def _read(text: str) -> Replica | None:
     if name is None or address is None or not address.startswith(("http://", "https://")):
         return None
     state: ReplicaState = "draining" if said.get("state") == "draining" else "up"
-    return Replica(name, address, state, float(said.get("started") or 0.0), as_text(said.get("version")) or "")
+    started = said.get("started")
+    since = float(started) if isinstance(started, int | float) else 0.0
+    return Replica(name, address, state, since, as_text(said.get("version")) or "")

@@ -4,6 +4,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -12,7 +13,7 @@ import anyio
 from gateway.core.model.json_values import as_list, as_object, as_text, objects_in
 from gateway.errors import StateUnavailable
 from gateway.serving.cluster.keys import answers_key, session_key
-from gateway.serving.databases.redis_connection import Pipe, RedisConnection
+from gateway.serving.databases.shared_records import Pipe, SharedRecords
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +54,7 @@ class SessionIndex:
     """
 
     def __init__(
-        self, connection: RedisConnection, own: str, idle: float, clock: Callable[[], float] = time.monotonic
+        self, connection: SharedRecords, own: str, idle: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._connection = connection
         self._own = own
@@ -199,13 +200,19 @@ def _wire(record: SessionRecord) -> str:
 
 
 def _read(session: str, text: str | None) -> SessionRecord | None:
-    """Return a record. Raises ValueError if it is not one that a gateway of this version has written."""
+    """Return a record; None if there is none, or none that a gateway of this version can have written.
+
+    A session of which nothing can be read is unknown: its host opens another one.
+    """
     if text is None:
         return None
-    said = as_object(json.loads(text))
+    said: Mapping[str, Any] = {}
+    with suppress(ValueError, RecursionError):
+        said = as_object(json.loads(text))
     principal = as_text(said.get("principal"))
     if said.get("id") != session or principal is None:
-        raise ValueError("a session's record is broken")
+        logger.warning("the record of a session is of another version, or broken: its host has to open another one")
+        return None
     return SessionRecord(
         session,
         as_text(said.get("replica")),

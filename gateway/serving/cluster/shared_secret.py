@@ -5,7 +5,7 @@ import secrets
 
 from gateway.errors import StateUnavailable
 from gateway.serving.cluster.keys import SECRET
-from gateway.serving.databases.redis_connection import RedisConnection
+from gateway.serving.databases.shared_records import SharedRecords
 
 _BYTES = 32
 
@@ -20,7 +20,7 @@ class SharedSecret:
         """Return the key for one purpose."""
         return hmac.digest(self._value, purpose.encode(), "sha256")
 
-    async def agree(self, connection: RedisConnection) -> None:
+    async def agree(self, connection: SharedRecords) -> None:
         """Use the secret of the others, or give them this one if they have none: they have come later, or forgot it."""
         try:
             async with connection.reached() as redis:

@@ -8,16 +8,17 @@ from typing import cast
 from gateway.routing.replica_port import Exceeded, SharedLimit
 from gateway.serving.cluster.keys import use_key
 from gateway.serving.cluster.soon import Soon
-from gateway.serving.databases.redis_connection import RedisConnection
+from gateway.serving.databases.shared_records import SharedRecords
 
 _COUNT = """
 local now = redis.call('TIME')
 local seconds = now[1] + now[2] / 1000000
+local by_minute = {calls_per_minute = true, requests_per_minute = true}
 local limits, living = cjson.decode(ARGV[1]), cjson.decode(ARGV[2])
 local left_of_day = 86400 - seconds % 86400
 for place, limit in ipairs(limits) do
   local key, most = KEYS[place], limit.most
-  if limit.kind == 'calls_per_minute' then
+  if by_minute[limit.kind] then
     redis.call('ZREMRANGEBYSCORE', key, '-inf', seconds - 60)
     local over = redis.call('ZCARD', key) - most
     if over >= 0 then
@@ -37,7 +38,7 @@ for place, limit in ipairs(limits) do
 end
 for place, limit in ipairs(limits) do
   local key = KEYS[place]
-  if limit.kind == 'calls_per_minute' then
+  if by_minute[limit.kind] then
     redis.call('ZADD', key, seconds, ARGV[3])
     redis.call('EXPIRE', key, 120)
   elseif limit.kind == 'calls_at_once' then
@@ -66,7 +67,7 @@ redis.call('EXPIRE', KEYS[1], 172800)
 class RedisUse:
     """Counts in Redis (`gateway.routing.replica_port.SharedUse`). `living` returns the ids of the replicas."""
 
-    def __init__(self, connection: RedisConnection, soon: Soon, own: str, living: Callable[[], Sequence[str]]) -> None:
+    def __init__(self, connection: SharedRecords, soon: Soon, own: str, living: Callable[[], Sequence[str]]) -> None:
         self._connection = connection
         self._soon = soon
         self._own = own

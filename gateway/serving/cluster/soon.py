@@ -6,7 +6,7 @@ from collections.abc import Callable
 import anyio
 
 from gateway.errors import StateUnavailable
-from gateway.serving.databases.redis_connection import Pipe, RedisConnection
+from gateway.serving.databases.shared_records import Pipe, SharedRecords
 
 logger = logging.getLogger(__name__)
 
@@ -20,7 +20,7 @@ Write = Callable[[Pipe], object]
 class Soon:
     """Writes in the background. What cannot be written, because Redis is away or too slow, is dropped."""
 
-    def __init__(self, connection: RedisConnection) -> None:
+    def __init__(self, connection: SharedRecords) -> None:
         self._connection = connection
         self._due: list[Write] = []
         self._wake = anyio.Event()

@@ -11,7 +11,7 @@ from gateway.serving.cluster.keys import owner_key
 from gateway.serving.cluster.replicas import Replica, Replicas
 from gateway.serving.cluster.session_index import SessionIndex, SessionRecord
 from gateway.serving.cluster.soon import Soon
-from gateway.serving.databases.redis_connection import Pipe, RedisConnection
+from gateway.serving.databases.shared_records import Pipe, SharedRecords
 from gateway.upstream.connection.owners import owner_by_session
 
 _KEPT_SECONDS = 86_400
@@ -31,7 +31,7 @@ class StateOwners:
 
     def __init__(
         self,
-        connection: RedisConnection,
+        connection: SharedRecords,
         replicas: Replicas,
         index: SessionIndex,
         clock: Callable[[], float] = time.monotonic,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from gateway.core.model.json_values import as_object
 from gateway.serving.cluster.keys import task_key
 from gateway.serving.cluster.soon import Soon
-from gateway.serving.databases.redis_connection import RedisConnection
+from gateway.serving.databases.shared_records import SharedRecords
 
 _KEPT_SECONDS = 86_400
 _REPLICA = "replica"
@@ -15,7 +15,7 @@ _REPLICA = "replica"
 class TaskIndex:
     """Tasks of all replicas, in Redis."""
 
-    def __init__(self, connection: RedisConnection, soon: Soon, own: str) -> None:
+    def __init__(self, connection: SharedRecords, soon: Soon, own: str) -> None:
         self._connection = connection
         self._soon = soon
         self._own = own
@@ -36,4 +36,5 @@ class TaskIndex:
             if text is None:
                 return None
             route = {key: value for key, value in as_object(json.loads(text)).items() if isinstance(value, str)}
-            return route.pop(_REPLICA), route
+            replica = route.pop(_REPLICA, None)
+            return None if replica is None else (replica, route)

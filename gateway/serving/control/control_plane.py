@@ -69,13 +69,14 @@ async def under_control(
 
     on_reloaded = gateway.audit.reloaded if gateway.audit is not None else None
     reloader = Reloader(load, apply, on_refused, on_reloaded)
-    folder = _folder()
-    with _logged(folder, serving, gateway.settings):
+    own = control_folder()
+    folder = serving.worker_folder or own
+    with logged(own if serving.worker_folder is None else None, serving, gateway.settings):
         async with background_tasks() as tasks:
             operation = partial(_operation, serving, reloader)
             serving.console = ConsoleOnRequest(gateway, partial(report, gateway, serving, reloader), tasks, operation)
             if folder is not None:
-                apply_pending_calibration(folder, gateway.calibration)
+                apply_pending_calibration(own or folder, gateway.calibration)
                 calibrate = partial(answer, gateway.calibration)
                 most = gateway.settings.content.max_upload_bytes
                 contents = Contents(gateway.store, gateway.links, most, serving.principal)
@@ -89,8 +90,9 @@ async def under_control(
                     logins=partial(logins.answer, gateway),
                     console=serving.console.address,
                     attach=None if serving.shared is None else serving.shared.serve,
+                    grace=serving.grace,
                 )
-                tasks.start_soon(_answer, folder, serving, gateway, commands)
+                tasks.start_soon(answer_commands, folder, serving, gateway.settings.gateway.name, commands)
             if load is not None and serving.config is not None:
                 tasks.start_soon(watch, serving.config, seen, reloader.reload_quietly)
             yield
@@ -105,7 +107,8 @@ def _operation(serving: Serving, reloader: Reloader) -> "Operation":
     return Operation(serving.config, serving.principal, reloader.reload, log_lines)
 
 
-def _folder() -> Path | None:
+def control_folder() -> Path | None:
+    """Return the folder in which commands find the gateway; None if there is none, which the log says."""
     try:
         return own_folder()
     except OSError as error:
@@ -114,8 +117,8 @@ def _folder() -> Path | None:
 
 
 @contextmanager
-def _logged(folder: Path | None, serving: Serving, settings: Settings) -> Generator[None]:
-    """Context manager: log records also go to a file."""
+def logged(folder: Path | None, serving: Serving, settings: Settings) -> Generator[None]:
+    """Context manager: log records also go to a file, if there is a folder for it."""
     if folder is None:
         yield
         return
@@ -136,7 +139,8 @@ def _logged(folder: Path | None, serving: Serving, settings: Settings) -> Genera
         handler.close()
 
 
-async def _answer(folder: Path, serving: Serving, gateway: Running, commands: Commands) -> None:
+async def answer_commands(folder: Path, serving: Serving, name: str, commands: Commands) -> None:
+    """Answer commands until cancelled. A gateway that cannot be reached by them serves without them."""
     try:
         await anyio.to_thread.run_sync(_tidy, folder, serving.log)
         listener, endpoint = await listen(folder, stem(os.getpid(), serving.started))
@@ -146,7 +150,7 @@ async def _answer(folder: Path, serving: Serving, gateway: Running, commands: Co
         return
     record: Path | None = None
     try:
-        record = write_record(folder, _record(serving, gateway.settings.gateway.name, endpoint))
+        record = write_record(folder, _record(serving, name, endpoint))
         serving.on_reachable(None)
         await answer_callers(listener, endpoint, commands)
     except Exception as error:  # as above

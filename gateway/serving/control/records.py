@@ -57,11 +57,12 @@ def running() -> list[GatewayRecord]:
     """Return this user's running gateways, oldest first, and remove files left behind by others."""
     found: list[GatewayRecord] = []
     for folder in existing_folders():
-        found += _running_in(folder)
+        found += running_in(folder)
     return sorted(found, key=lambda record: record.started)
 
 
-def _running_in(folder: Path) -> Iterator[GatewayRecord]:
+def running_in(folder: Path) -> Iterator[GatewayRecord]:
+    """Yield the gateways that run with their records in this folder, and remove files left behind by others."""
     known: set[str] = set()
     for path in sorted(folder.glob(f"*{_SUFFIX}")):
         record = _read(path)

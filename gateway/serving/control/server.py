@@ -6,6 +6,7 @@ import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -32,8 +33,8 @@ Silent = dict[SocketStream, anyio.CancelScope]
 """Callers that have not sent a request yet, in order of arrival, each with the scope that cancels the wait for it."""
 
 Answer = Callable[[], Awaitable[dict[str, Any]]]
-Plain = Callable[[Mapping[str, Any]], dict[str, Any]]
-"""Takes a request and returns the result. Raises GatewayError."""
+Plain = Callable[[Mapping[str, Any]], dict[str, Any] | Awaitable[dict[str, Any]]]
+"""Takes a request and returns the result, or what it is awaited from. Raises GatewayError."""
 Transfer = Callable[[dict[str, Any], AsyncIterator[bytes]], AsyncGenerator[bytes]]
 """Takes a request and the bytes that follow it, and yields the bytes of the reply. Raises GatewayError."""
 Attach = Callable[[Mapping[str, Any], SocketStream, bytes], Awaitable[None]]
@@ -56,6 +57,8 @@ class Commands:
     """Returns an address of the console for one browser."""
     attach: Attach | None = None
     """Serves the host of a connection (`serve --shared`), for as long as that is open."""
+    grace: float = 0.0
+    """Seconds that `stop` may take, because running requests end first."""
 
 
 async def answer_callers(listener: SocketListener, endpoint: Endpoint, commands: Commands) -> None:
@@ -250,11 +253,12 @@ async def _reply(request: dict[str, Any], commands: Commands) -> tuple[bytes, bo
                 return _bounded(protocol.result(await commands.reload())), False
             case "stop":
                 logger.info("asked to stop")
-                return protocol.result({}), True
+                return protocol.result({"grace": commands.grace}), True
             case "login" | "logout" if commands.logins is not None:
                 return _bounded(protocol.result(await commands.logins(request))), False
             case "calibrate" | "approvals" | "pins" as name if (plain := getattr(commands, name)) is not None:
-                return _bounded(protocol.result(plain(request))), False
+                answer = plain(request)
+                return _bounded(protocol.result(await answer if isawaitable(answer) else answer)), False
             case "console" if commands.console is not None:
                 return _bounded(protocol.result({"url": await commands.console()})), False
             case _:

@@ -88,6 +88,10 @@ class Serving:
     """The hosts on stdio that attach to the gateway, if they can."""
     replicas: Callable[[], list[dict[str, Any]] | None] = lambda: None
     """The replicas of the cluster, this one first; None if there is no cluster."""
+    grace: float = 0.0
+    """Seconds that running requests get to end when the gateway is told to stop."""
+    worker_folder: Path | None = None
+    """The folder of the control socket, if the gateway is one of several workers, to which their supervisor turns."""
     on_reachable: Callable[[str | None], object] = unheard
     """Called when commands and hosts can reach the gateway, with None, or with the reason why they cannot."""
 

@@ -26,6 +26,35 @@ Pipe = Any
 """A pipeline of redis-py, whose commands have no types of their own there."""
 
 
+class _Client:
+    """A client of redis-py that is closed once it is given up and nobody uses it any more."""
+
+    def __init__(self, redis: Any) -> None:
+        self.redis = redis
+        self._users = 0
+        self._is_given_up = False
+
+    @asynccontextmanager
+    async def used(self) -> AsyncGenerator[Any]:
+        """Context manager in which it stays open."""
+        self._users += 1
+        try:
+            yield self.redis
+        finally:
+            self._users -= 1
+            await self._close_if_unused()
+
+    async def give_up(self) -> None:
+        """Close it, at once or after its last use."""
+        self._is_given_up = True
+        await self._close_if_unused()
+
+    async def _close_if_unused(self) -> None:
+        if self._is_given_up and not self._users:
+            with anyio.move_on_after(_SECONDS, shield=True):
+                await self.redis.aclose()
+
+
 class RedisConnection:
     """Connection to a URL: `redis://`, `rediss://` (TLS) or `unix://`; with `+cluster`, to any node of a cluster.
 
@@ -43,7 +72,7 @@ class RedisConnection:
         self.availability = availability or Availability()
         self._finding = anyio.Lock()
         try:
-            self._redis: Any = None if self.in_cluster else self._client()
+            self._redis: _Client | None = None if self.in_cluster else self._client()
             self._cluster: Any = self._map() if self.in_cluster else None
         except ImportError:
             raise ConfigError(
@@ -58,7 +87,7 @@ class RedisConnection:
                 remedy='write it as "redis://:PASSWORD@HOST:6379/0"; rediss:// is with TLS, redis+cluster:// a cluster',
             ) from None
 
-    def _client(self, **where: Any) -> Any:
+    def _client(self, **where: Any) -> _Client:
         from redis.asyncio import BlockingConnectionPool, Redis
         from redis.asyncio.retry import Retry
         from redis.backoff import NoBackoff
@@ -68,14 +97,14 @@ class RedisConnection:
             self._url, max_connections=_CONNECTIONS, timeout=_SECONDS, decode_responses=True, retry=once_more, **_LIMITS
         )
         pool.connection_kwargs.update(where)
-        return cast("Any", Redis).from_pool(pool)  # which it closes
+        return _Client(cast("Any", Redis).from_pool(pool))  # which it closes
 
     def _map(self) -> Any:
         from redis.asyncio.cluster import RedisCluster
 
         return cast("Any", RedisCluster).from_url(self._url, **_LIMITS)
 
-    async def _found(self) -> Any:
+    async def _found(self) -> _Client:
         """Return the client; in a cluster, that of the node which has the keys.
 
         All of them are in one slot, and redis-py's client for clusters has no MGET in a transaction.
@@ -90,14 +119,20 @@ class RedisConnection:
                 self._redis = self._client(host=node.host, port=node.port)
             return self._redis
 
-    async def _look_again(self) -> None:
-        """Ask the cluster anew for its nodes, the next time: the keys may be at another one now."""
-        if self._cluster is not None:
-            client, self._redis = self._redis, None
-            with anyio.move_on_after(_SECONDS, shield=True):
-                if client is not None:
-                    await client.aclose()
-                await self._cluster.aclose()
+    async def _look_again(self, failed: _Client | None) -> None:
+        """Ask the cluster for its nodes again, the next time: the keys may be at another one now.
+
+        Others may still use the client that has failed here, or have found another one meanwhile.
+        """
+        if self._cluster is None or self._redis is not failed:
+            return
+        self._redis = None
+        if failed is not None:
+            await failed.give_up()
+        with anyio.move_on_after(_SECONDS, shield=True):
+            async with self._finding:
+                if self._redis is None:
+                    await self._cluster.aclose()
 
     async def decided(self, decide: Callable[[Pipe], Awaitable[ResultT]], *watched: str) -> ResultT:
         """Run what reads, begins a transaction (`multi`) and fills it; again if a watched key has changed meanwhile."""
@@ -120,12 +155,15 @@ class RedisConnection:
         """Context manager in which failures of Redis are StateUnavailable; the log says once that it is away."""
         from redis.exceptions import RedisClusterException, RedisError, WatchError
 
+        client: _Client | None = None
         try:
-            yield await self._found()
+            client = await self._found()
+            async with client.used() as redis:
+                yield redis
         except WatchError:
             raise
         except (RedisError, RedisClusterException, OSError, TimeoutError) as error:
-            await self._look_again()
+            await self._look_again(client)
             raise self.availability.lost(str(error)) from error
         except (ValueError, KeyError, TypeError) as error:
             raise self.availability.lost("it has something that no gateway of this version has written") from error
@@ -144,7 +182,8 @@ class RedisConnection:
 
     async def close(self) -> None:
         """Close the connections; the next use opens them again."""
-        await self._look_again()
-        if self._redis is not None:
+        client = self._redis
+        if client is not None and self._cluster is None:
             with anyio.move_on_after(_SECONDS, shield=True):
-                await self._redis.aclose()
+                await client.redis.aclose()
+        await self._look_again(client)

@@ -7,6 +7,7 @@ import os
 import socket
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import anyio
@@ -36,7 +37,8 @@ _CERTIFICATE_SECONDS = 30
 class Listening(NamedTuple):
     """The address to listen on; port 0 picks a free one. `where` is the configuration key that sets it.
 
-    `limits` apply to the peers. `tls` has the certificate, if connections are encrypted.
+    `limits` apply to the peers. `tls` has the certificate, if connections are encrypted. `listener` is the open port,
+    if another process has opened it. Requests are also taken, without TLS, at the Unix socket `private`.
     """
 
     bind: str
@@ -44,6 +46,8 @@ class Listening(NamedTuple):
     where: str
     limits: Limits = Limits()
     tls: TlsFiles | None = None
+    listener: "TcpListener | None" = None
+    private: Path | None = None
 
 
 async def serve(
@@ -66,20 +70,28 @@ async def serve(
     tls = None if listening.tls is None else listening.tls.context
     connections = Connections(listening.limits, tls=tls)
     stopping = anyio.Event()
-    with closing(_listen(listening)) as listener, _quiet_about_peers(connections, stopping.is_set):
+    with closing(listening.listener or listen(listening)) as listener, _quiet_about_peers(connections, stopping.is_set):
         listener.on_no_files = connections.out_of_files
         server = _Server(app, connections, listener, listening.tls, dated=dated)
+        beside = None if listening.private is None else _private_server(app, listening, listening.private, dated=dated)
         async with anyio.create_task_group() as tasks:
-            last_words = anyio.CancelScope(shield=True)
+            last_words, words_beside = anyio.CancelScope(shield=True), anyio.CancelScope(shield=True)
 
             async def run() -> None:
                 with last_words:
                     await server.serve(sockets=[listener])
                 tasks.cancel_scope.cancel()
 
+            async def run_beside(beside: _Server) -> None:
+                with words_beside:
+                    await beside.serve()
+
             tasks.start_soon(run)
             try:
                 await server.answering.wait()
+                if beside is not None:
+                    tasks.start_soon(run_beside, beside)
+                    await beside.answering.wait()
                 if on_bound is not None:
                     on_bound(listener.getsockname()[1])
                 await until()
@@ -89,20 +101,31 @@ async def serve(
                     on_stop()
                 connections.end_handshakes()
                 server.should_exit = True
+                if beside is not None:
+                    beside.should_exit = True
                 last_words.deadline = anyio.current_time() + GRACE_SECONDS + _CLOSING_SECONDS
+                words_beside.deadline = last_words.deadline
 
 
 class _Server(Server):
     """A uvicorn server that reports when it is ready, limits connections, and leaves signals and logging alone."""
 
     def __init__(
-        self, app: ASGIApp, connections: Connections, listener: "TcpListener", tls: TlsFiles | None, *, dated: bool
+        self,
+        app: ASGIApp,
+        connections: Connections,
+        listener: "TcpListener | Path",
+        tls: TlsFiles | None,
+        *,
+        dated: bool,
     ) -> None:
+        is_private = isinstance(listener, Path)
         super().__init__(
             Config(
                 app,
+                uds=str(listener) if is_private else None,
                 http=cast("type[asyncio.Protocol]", limited_protocol(connections)),
-                lifespan="on",
+                lifespan="off" if is_private else "on",
                 ws="none",
                 log_config=None,
                 access_log=False,  # paths and queries contain session ids and keys
@@ -117,7 +140,7 @@ class _Server(Server):
         self.answering = anyio.Event()
         self._tls = tls
         self._connections = connections
-        self._listener = listener
+        self._listener = None if isinstance(listener, Path) else listener
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -126,7 +149,8 @@ class _Server(Server):
     async def on_tick(self, counter: int) -> bool:
         if counter % _TICKS_A_SECOND == 0:
             self._connections.sweep()
-            self._listener.try_for_a_file()
+            if self._listener is not None:
+                self._listener.try_for_a_file()
         if self._tls is not None and counter % (_TICKS_A_SECOND * _CERTIFICATE_SECONDS) == 0:
             self._tls.refresh()
         return await super().on_tick(counter)
@@ -134,6 +158,11 @@ class _Server(Server):
     @contextmanager
     def capture_signals(self) -> Generator[None]:
         yield
+
+
+def _private_server(app: ASGIApp, listening: Listening, private: Path, *, dated: bool) -> _Server:
+    """Return the server of the Unix socket. Its folder keeps others away, so it has no TLS."""
+    return _Server(app, Connections(listening.limits), private, None, dated=dated)
 
 
 class TcpListener(socket.socket):
@@ -221,7 +250,12 @@ def _why(error: OSError) -> str:
     return os.strerror(error.errno)
 
 
-def _listen(listening: Listening) -> TcpListener:
+def listen(listening: Listening) -> TcpListener:
+    """Open the port.
+
+    Raises:
+        ConfigError: it cannot be opened; PortInUse, if another program has it.
+    """
     try:
         found = socket.getaddrinfo(listening.bind, listening.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         # `localhost` is both; IPv4 is what clients try by default.

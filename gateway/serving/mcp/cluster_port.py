@@ -49,7 +49,7 @@ class ClusterPort(Protocol):
     def journal(self) -> SessionJournal: ...
 
     def has_address(self, address: str) -> bool:
-        """Whether another replica is at this IP address."""
+        """Whether another replica is at this IP address, which is empty for the peer of a Unix socket."""
         ...
 
     def new_session(self) -> str:
@@ -74,6 +74,10 @@ class ClusterPort(Protocol):
 
     async def to_streams(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a message for a stream of HTTP+SSE, in whose path is the `replica` that has it."""
+        ...
+
+    async def asked_of_others(self, scope: Scope) -> Sequence[str]:
+        """Return the texts that the other replicas answer the same GET with; none if one of them asks."""
         ...
 
     async def answered_elsewhere(

@@ -7,9 +7,12 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from gateway.serving.access import Identified
+from gateway.serving.mcp.cluster_port import ClusterPort
 from gateway.serving.mcp.request_caller import IDENTIFIED_SCOPE
 from gateway.serving.mcp.security import HEALTH_PATH, READINESS_PATH, refused_response
+from gateway.serving.mcp.worker_port import WorkerPort
 from gateway.telemetry import Telemetry
+from gateway.telemetry.merge_expositions import labelled, merged
 from gateway.telemetry.metric_kinds import CONTENT_TYPE
 
 METRICS_PATH = "/metrics"
@@ -17,10 +20,16 @@ METRICS_PATH = "/metrics"
 _FRESH = {"Cache-Control": "no-store"}
 
 
-def observing(telemetry: Telemetry, is_stopping: Callable[[], bool] = lambda: False) -> list[BaseRoute]:
+def observing(
+    telemetry: Telemetry,
+    is_stopping: Callable[[], bool] = lambda: False,
+    worker: WorkerPort | None = None,
+    cluster: ClusterPort | None = None,
+) -> list[BaseRoute]:
     """Return the routes `/healthz`, `/readyz` and `/metrics`. `security.Guard` decides who may call them.
 
-    A gateway that `is_stopping` is not ready.
+    A gateway that `is_stopping` is not ready. Nor is one of several workers before all are; its metrics are those of
+    all workers, which `cluster` has.
     """
 
     async def alive(_: Request) -> Response:
@@ -29,8 +38,11 @@ def observing(telemetry: Telemetry, is_stopping: Callable[[], bool] = lambda: Fa
     async def readyz(request: Request) -> Response:
         """Answer 200 or 503. The upstreams are named only to those who may see all of them."""
         readiness = telemetry.readiness()
-        ready = readiness.ready and not is_stopping()
+        starting = worker is not None and not worker.all_ready
+        ready = readiness.ready and not is_stopping() and not starting
         told: dict[str, object] = {"ready": ready}
+        if starting:
+            told["starting"] = True
         if readiness.lacks_memory:
             told["reason"] = "memory"
         if is_stopping():
@@ -42,7 +54,11 @@ def observing(telemetry: Telemetry, is_stopping: Callable[[], bool] = lambda: Fa
     async def metrics(request: Request) -> Response:
         if not _may_see_all(request):
             return refused_response(403, "the metrics name every upstream, which this token may not see")
-        return Response(telemetry.metrics.exposition(), headers={**_FRESH, "Content-Type": CONTENT_TYPE})
+        text = telemetry.metrics.exposition()
+        if worker is not None and cluster is not None:
+            others = await cluster.asked_of_others(request.scope)
+            text = merged([labelled(text, worker.number), *others])
+        return Response(text, headers={**_FRESH, "Content-Type": CONTENT_TYPE})
 
     return [Route(HEALTH_PATH, alive), Route(READINESS_PATH, readyz), Route(METRICS_PATH, metrics)]
 

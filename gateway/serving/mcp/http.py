@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -19,7 +20,7 @@ from gateway.config.toolset_settings import ToolsetSettings
 from gateway.content.links.base_url import Bases
 from gateway.serving.access import Access, Identified
 from gateway.serving.access.resource_metadata import resource_metadata
-from gateway.serving.http import Listening, serve
+from gateway.serving.http import Listening, TcpListener, serve
 from gateway.serving.http.limits import no_replica
 from gateway.serving.mcp.admit_requests import AdmissionMiddleware, LargeBodyMiddleware
 from gateway.serving.mcp.attendance import AttendanceMiddleware
@@ -52,6 +53,7 @@ from gateway.serving.mcp.security import (
 from gateway.serving.mcp.service import Service
 from gateway.serving.mcp.sse import MESSAGES_PATH, SseEndpoints
 from gateway.serving.mcp.toolset_choice import ToolsetMiddleware, ToolsetsOf
+from gateway.serving.mcp.worker_port import WorkerPort
 from gateway.telemetry import Telemetry
 
 
@@ -71,6 +73,7 @@ def http_app(
     on_too_many: OnTooMany | None = None,
     cluster: ClusterPort | None = None,
     requests: RunningRequests | None = None,
+    worker: WorkerPort | None = None,
 ) -> Starlette:
     """Return the application: `/mcp`, `/sse`, SSE's route for messages, a page at `/`.
 
@@ -80,8 +83,9 @@ def http_app(
     that a path or the header `X-MCP-Profile` may choose, `toolsets` returns those of a path or `X-MCP-Toolset`.
     `telemetry` adds `/healthz`, `/readyz` and `/metrics`; `content` has the routes of stored content, `public` further
     ones that need no token. `bases` and `public_url` are the addresses at which the gateway is reached. `on_too_many`
-    is called with whoever sends too many requests. `cluster` has the other replicas, if there may be any. `requests`
-    also counts what `content` answers, if that may end before the gateway does. The application's lifespan must be run.
+    is called with whoever sends too many requests. `cluster` has the other replicas, if there may be any; `worker` is
+    given if they are the workers of one machine. `requests` also counts what `content` answers, if that may end before
+    the gateway does. The application's lifespan must be run.
     `app.state.draining` ends event streams and `app.state.drain` the service (see `serve_http`); `app.state.downstream`
     is the MCP server.
     """
@@ -135,7 +139,7 @@ def http_app(
     observed: list[BaseRoute] = []
     if telemetry is not None:
         telemetry.metrics.sessions = lambda: downstream.announcer.connections
-        observed = observing(telemetry, lambda: drain.has_begun)
+        observed = observing(telemetry, lambda: drain.has_begun, worker, cluster)
     app = Starlette(
         routes=[
             Route("/", partial(_front_page, identity)),
@@ -166,17 +170,25 @@ def http_app(
     return app
 
 
-async def serve_http(app: Starlette, settings: HttpSettings, *, on_bound: Callable[[int], None] | None = None) -> None:
+async def serve_http(
+    app: Starlette,
+    settings: HttpSettings,
+    *,
+    on_bound: Callable[[int], None] | None = None,
+    listener: TcpListener | None = None,
+    private: Path | None = None,
+) -> None:
     """Listen and serve until cancelled; then stop within a few seconds, even with open streams.
 
     If `app.state.drain` is asked for, running requests may end before, and no exception is raised.
 
     `on_bound` is called with the port (chosen by the system for `port = 0`) once requests are answered. Signals are
-    left to the caller. Raises `ConfigError` if the address cannot be bound, or may not be used (`check_bind`).
+    left to the caller. `listener` and `private` are those of one worker of several (`Listening`). Raises `ConfigError`
+    if the address cannot be bound, or may not be used (`check_bind`).
     """
     check_bind(settings, needs_token=app.state.access.needs_token)
     limits = replace(limits_of(settings), is_replica=app.state.is_replica)
-    listening = Listening(settings.bind, settings.port, "http.port", limits, tls_files(settings))
+    listening = Listening(settings.bind, settings.port, "http.port", limits, tls_files(settings), listener, private)
     await serve(app, listening, on_bound=on_bound, on_stop=app.state.draining.begin, until=app.state.drain.over)
 
 

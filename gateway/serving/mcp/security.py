@@ -218,7 +218,7 @@ class Guard:
             return await _in_query()(scope, receive, send)
         found = await self._access.identify(authorization)
         if isinstance(found, Identified):
-            if path not in _WITHOUT_TOKEN and (seconds := self._too_soon(found, scope)):
+            if path not in _WITHOUT_TOKEN and (seconds := await self._too_soon(found, scope)):
                 return await _too_many(seconds)(scope, receive, send)
             self._enter(scope, found, authorization)
         elif not is_public:
@@ -235,7 +235,7 @@ class Guard:
             if not isinstance(found, Identified):
                 await self._refused(found, scope)
             return await refused_response(404, "not found; the address may have been withdrawn")(scope, receive, send)
-        if seconds := self._too_soon(found, scope):
+        if seconds := await self._too_soon(found, scope):
             return await _too_many(seconds)(scope, receive, send)
         scope["path"] = f"{self._bases.root_path}/{rest}"
         scope["raw_path"] = quote(scope["path"]).encode("ascii")
@@ -249,11 +249,11 @@ class Guard:
         if fault == "wrong":
             await self._wrong_tokens.refused(scope)
 
-    def _too_soon(self, identified: Identified, scope: Scope) -> int:
+    async def _too_soon(self, identified: Identified, scope: Scope) -> int:
         """Return the seconds after which whoever asks may ask again, and tell who listens; 0 for now."""
         if HOP_SCOPE in scope:  # the replica that passed it on has counted it
             return 0
-        seconds = self._access.rates.wait(identified.principal, identified.grant, identified.token)
+        seconds = await self._access.rates.wait(identified.principal, identified.grant, identified.token)
         if seconds:
             who = plain(identified.principal, 100)
             self._refused_requests.warn(who, f"the gateway: requests of {who} are refused, which are too many")

@@ -9,7 +9,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,12 +27,17 @@ if TYPE_CHECKING:
     from gateway.serving.mcp.early_stdio import Arrival
 
 _CONNECT_SECONDS = 30.0
+_LOOK_SECONDS = 0.1
 _CHUNK = 256 * 1024
 _LATE_SECONDS = 0.25
 
 _BEGINNING = re.compile(rb'\{"jsonrpc":"2\.0","(?:id":(?:(-?\d{1,20})|(?="))|(method)")')
 """How the gateway begins each message: an answer or request with a number, one with a text, or a notification."""
 _METHOD = b',"method"'
+
+
+class GivenUp(Exception):
+    """Nobody waits for a gateway any more: the host has left."""
 
 
 class Lost(Exception):
@@ -91,13 +96,20 @@ class Attachment:
 
 
 def attach(
-    record: GatewayRecord, config: Path, options: RelayOptions, toolsets: Sequence[str], first_id: int
+    record: GatewayRecord,
+    config: Path,
+    options: RelayOptions,
+    toolsets: Sequence[str],
+    first_id: int,
+    give_up: Callable[[], bool] = lambda: False,
 ) -> Attachment:
     """Attach to a running gateway, for a host with these toolsets.
 
-    `first_id` is the highest id of a request that a gateway has sent to the host.
+    `first_id` is the highest id of a request that a gateway has sent to the host. `give_up` returns true once nobody
+    waits for its answer.
 
     Raises:
+        GivenUp: `give_up` has returned true.
         Lost: it is ending, or has ended.
         GatewayError: it does not let this host attach, or does not answer.
     """
@@ -122,8 +134,11 @@ def attach(
         raise Lost from error
     try:
         connection.sendall(format_line(request))
-        line, rest = _reply(connection)
+        line, rest = _reply(connection, give_up)
         connection.settimeout(None)
+    except GivenUp:
+        connection.close()
+        raise
     except TimeoutError:
         connection.close()
         raise GatewayError(
@@ -152,11 +167,20 @@ def about(arrival: "Arrival", lists: "EarlyLists | None", record: GatewayRecord)
     return told
 
 
-def _reply(connection: socket.socket) -> tuple[bytes, bytes]:
+def _reply(connection: socket.socket, give_up: Callable[[], bool]) -> tuple[bytes, bytes]:
     """Return the line with the gateway's answer, and the bytes after it. Raises OSError, or ValueError without one."""
-    gathered = b""
+    gathered, until = b"", time.monotonic() + _CONNECT_SECONDS
+    connection.settimeout(_LOOK_SECONDS)
     while b"\n" not in gathered:
-        if len(gathered) > MAX_REPLY_BYTES or not (received := connection.recv(_CHUNK)):
+        try:
+            received = connection.recv(_CHUNK)
+        except TimeoutError:
+            if give_up():
+                raise GivenUp from None
+            if time.monotonic() >= until:
+                raise
+            continue
+        if len(gathered) > MAX_REPLY_BYTES or not received:
             raise ValueError("no answer")
         gathered += received
     line, _, rest = gathered.partition(b"\n")

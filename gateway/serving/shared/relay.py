@@ -24,7 +24,7 @@ from gateway.errors import GatewayError
 from gateway.serving.control.protocol import parse_line
 from gateway.serving.mcp.handshake import Identity, Refusal
 from gateway.serving.shared.attach import GOODBYE
-from gateway.serving.shared.attachment import Attachment, Lost, about, attach, head_of, line_of
+from gateway.serving.shared.attachment import Attachment, GivenUp, Lost, about, attach, head_of, line_of
 from gateway.serving.shared.relay_options import RelayOptions
 from gateway.serving.shared.start_gateway import CannotStart, SharedGateway
 
@@ -39,10 +39,12 @@ STEADY_SECONDS = 30.0
 LEAVE_SECONDS = 5.0
 """Time for open requests to be answered after the host has closed its end; the gateway itself waits less."""
 
+_LAST_WORDS_SECONDS = 1.0
 _INTRODUCTION_SECONDS = 0.05
 _ACKNOWLEDGED = b"subscriptions/acknowledged"
 _BEGINNING = 200
 """Bytes of a notification that have its method."""
+_LOOK_SECONDS = 0.1
 _MOST_SUBSCRIPTIONS = 1_000
 _OWN = "mcp-gateway relay "
 
@@ -115,6 +117,8 @@ class _Relay:
         self._was_initialized = False
         self._level: Mapping[str, Any] | None = None
         self._subscriptions: dict[str, Mapping[str, Any]] = {}
+        self._left: float | None = None
+        """When the host has closed its end."""
 
     def run(self) -> int:
         """Relay until the host leaves.
@@ -122,7 +126,7 @@ class _Relay:
         Raises:
             CannotStart, GatewayError, OSError: there is no gateway to attach to at the beginning.
         """
-        self._opening.listen(self._woken.set)
+        self._opening.listen(self._wake)
         if not self._attach_first():
             return 0
         while True:
@@ -135,13 +139,36 @@ class _Relay:
             if self._opening.ended and not self._opening.waiting:
                 return self._leave()
 
+    def _wake(self) -> None:
+        self._woken.set()
+        if self._opening.ended and self._left is None:
+            self._left = time.monotonic()
+            threading.Thread(target=self._end_writing, name="leaving", daemon=True).start()
+
+    def _end_writing(self) -> None:
+        """Close the connection to a gateway that reads nothing, once the host has left: writing to it would not end."""
+        while True:
+            if (attachment := self._attachment) is not None:
+                if attachment.sending.acquire(timeout=LEAVE_SECONDS):
+                    attachment.sending.release()
+                else:
+                    attachment.close()
+            time.sleep(_LOOK_SECONDS)
+
     def _leave(self) -> int:
-        """Let the gateway finish the open requests, for a limited time."""
+        """Let the gateway finish the open requests, for a limited time; without any, leave at once."""
         if (attachment := self._attachment) is not None:
             attachment.end()
-            attachment.over.wait(LEAVE_SECONDS)
+            with self._state:
+                is_waited_for = bool(self._in_flight)
+            attachment.over.wait(LEAVE_SECONDS if is_waited_for else _LAST_WORDS_SECONDS)
             attachment.close()
         return 0
+
+    def _has_left_for_good(self) -> bool:
+        """Whether the host has left, and what it has asked before would not be answered in time."""
+        left = self._left
+        return self._has_left() or (left is not None and time.monotonic() - left > LEAVE_SECONDS)
 
     # Messages of the host
 
@@ -255,6 +282,8 @@ class _Relay:
                 return False
             try:
                 return self._attach()
+            except GivenUp:
+                return False
             except Lost:
                 continue
         raise GatewayError("the shared gateway ends as soon as it is started", remedy="see `mcp-gateway logs`")
@@ -271,6 +300,8 @@ class _Relay:
                     return "the host has left"
                 self._tell_of_lists()
                 return None
+            except GivenUp:
+                return "the host has left"
             except Lost:
                 problem = "the shared gateway ends as soon as it is started; `mcp-gateway logs` shows why"
             except (GatewayError, OSError) as error:
@@ -292,6 +323,7 @@ class _Relay:
         """Attach to the running gateway, started if necessary. Return False if the host leaves meanwhile.
 
         Raises:
+            GivenUp: the host leaves while the gateway does not answer.
             Lost: the gateway is ending.
             CannotStart, GatewayError, OSError: it cannot be started, or does not let this host attach.
         """
@@ -299,7 +331,7 @@ class _Relay:
         if record is None:
             return False
         self._attachment = attachment = attach(
-            record, self._shared.config, self._options, self._toolsets, self._last_id
+            record, self._shared.config, self._options, self._toolsets, self._last_id, self._has_left_for_good
         )
         _say(f"attached to the gateway of process {record.pid}, whose log is {record.log}")
         greeting = read_greeting(self._shared.config, os.environ, self._toolsets)

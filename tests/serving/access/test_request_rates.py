@@ -9,6 +9,8 @@ from gateway.serving.access import Access
 from gateway.serving.access import request_rates as rates_module
 from gateway.serving.access.request_rates import RequestRates
 from gateway.serving.access.tokens import hash_of
+from gateway.serving.cluster.local_use import LocalUse
+from gateway.serving.databases.local_records import LocalRecords
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.http import http_app
 from tests.servers.downstream_service import SampleService
@@ -16,29 +18,47 @@ from tests.servers.downstream_service import SampleService
 ALL = Grant()
 
 
-def test_requests_are_counted_within_any_minute_for_each_principal():
+@pytest.mark.anyio
+async def test_requests_are_counted_within_any_minute_for_each_principal():
     now = 0.0
     rates = RequestRates(2, lambda: now)
-    assert [rates.wait("alice", ALL, token) for token in ("laptop", "phone", "laptop")] == [0, 0, 60]
-    assert rates.wait("bob", ALL, None) == 0
+    assert [await rates.wait("alice", ALL, token) for token in ("laptop", "phone", "laptop")] == [0, 0, 60]
+    assert await rates.wait("bob", ALL, None) == 0
     now = 20.5
-    assert rates.wait("alice", ALL, "laptop") == 40
+    assert await rates.wait("alice", ALL, "laptop") == 40
     now = 60.0
-    assert rates.wait("alice", ALL, "laptop") == 0
+    assert await rates.wait("alice", ALL, "laptop") == 0
 
 
-def test_a_token_may_have_a_limit_of_its_own():
+@pytest.mark.anyio
+async def test_a_token_may_have_a_limit_of_its_own():
     rates = RequestRates(1, lambda: 0.0)
     busy = Grant(quota=Quota(requests_per_minute=2))
-    assert [rates.wait("alice", busy, "robot") for _ in range(3)] == [0, 0, 60]
-    assert rates.wait("alice", ALL, "laptop") == 0
-    assert RequestRates().wait("alice", ALL, None) == 0
+    assert [await rates.wait("alice", busy, "robot") for _ in range(3)] == [0, 0, 60]
+    assert await rates.wait("alice", ALL, "laptop") == 0
+    assert await RequestRates().wait("alice", ALL, None) == 0
 
 
-def test_only_so_many_principals_are_remembered(monkeypatch):
+@pytest.mark.anyio
+async def test_only_so_many_principals_are_remembered(monkeypatch):
     monkeypatch.setattr(rates_module, "_REMEMBERED", 2)
     rates = RequestRates(1, lambda: 0.0)
-    assert [rates.wait(name, ALL, None) for name in ("a", "b", "c", "c", "a")] == [0, 0, 0, 60, 0]
+    assert [await rates.wait(name, ALL, None) for name in ("a", "b", "c", "c", "a")] == [0, 0, 0, 60, 0]
+
+
+@pytest.mark.anyio
+async def test_replicas_count_together_and_each_for_itself_while_they_cannot(tmp_path):
+    records = [LocalRecords(tmp_path / "records") for _ in range(2)]
+    rates = [RequestRates(3, lambda: 0.0) for _ in records]
+    for rate, one in zip(rates, records, strict=True):
+        rate.shared = LocalUse(one, "own", list)
+    first, second = rates
+    assert [await one.wait("alice", ALL, None) for one in (first, second, first)] == [0, 0, 0]
+    assert 0 < await second.wait("alice", ALL, None) <= 60, "at the second it is only the second one"
+    assert await second.wait("bob", ALL, None) == 0
+    await records[1].close()
+    assert [await second.wait("alice", ALL, None) for _ in range(3)] == [0, 0, 60]
+    await records[0].close()
 
 
 @pytest.mark.parametrize("limits", ["principal", "token"])

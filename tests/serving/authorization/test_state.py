@@ -350,7 +350,7 @@ async def test_nothing_secret_is_in_redis_and_everything_expires(redis: RedisSer
     tokens = await state.use_code(code, NOW, 3_600)
     assert isinstance(tokens, IssuedTokens)
     key = await state.keep_pending("login", "asked", NOW, 60, 10)
-    secrets, raw = (code, tokens.access, tokens.refresh, key), state._connection._redis
+    secrets, raw = (code, tokens.access, tokens.refresh, key), state._connection._redis.redis
     indexes = {
         f"mcp-gateway:authorization:{name}"
         for name in ("clients:new", "clients:approved", "approvals", "unused", "pending:login")
@@ -414,7 +414,7 @@ async def test_many_at_once_wait_for_a_connection(redis: RedisServer) -> None:
         for place in range(300):
             tasks.start_soon(find, place)
     assert found == [None] * 300
-    assert int((await state._connection._redis.info("clients"))["connected_clients"]) <= 40
+    assert int((await state._connection._redis.redis.info("clients"))["connected_clients"]) <= 40
     await state.close()
 
 
@@ -422,12 +422,12 @@ async def test_what_no_gateway_wrote_is_refused_and_told(redis: RedisServer, cap
     state = RedisState(redis.url)
     tokens = await issued(state)
     key = "mcp-gateway:authorization:approval:one"
-    whole = await state._connection._redis.get(key)
+    whole = await state._connection._redis.redis.get(key)
     for garbage in ("not JSON", "[]", "{}", '{"id": 1}', whole.replace('"id"', '"new"')):
-        await state._connection._redis.set(key, garbage)
+        await state._connection._redis.redis.set(key, garbage)
         with pytest.raises(StateUnavailable):
             await state.find_access_token(tokens.access, NOW)
-    await state._connection._redis.set(key, whole)
+    await state._connection._redis.redis.set(key, whole)
     assert await state.find_access_token(tokens.access, NOW) is not None
     assert caplog.text.count("no gateway of this version has written") == 1
     await state.close()

@@ -1,9 +1,14 @@
 """A gateway that is told to stop: nothing that it can still finish is broken off, and another goes on with the rest."""
 
+import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -50,6 +55,28 @@ def test_a_second_signal_ends_at_once(replicas: Replicas, host: Callable[..., Ho
         list(events)  # it ends
     first.process.wait(A_MINUTE)
     assert time.monotonic() - began < 15
+
+
+def test_stop_and_ctrl_c_let_running_calls_end_too(replicas: Replicas, host: Callable[..., Host]) -> None:
+    for tell, code in (("stop", 0), ("ctrl-c", 130)):
+        gateway = replicas.start(clustered=False)
+        alice = host()
+        alice.open(gateway)
+        with ThreadPoolExecutor() as threads:
+            running = threads.submit(alice.call, gateway, "own__sleep", seconds=4)
+            time.sleep(1)
+            if tell == "stop":
+                home = str(gateway.config.parent)
+                words = [sys.executable, "-m", "gateway", "stop", "--pid", str(gateway.process.pid)]
+                environ = {**os.environ, "HOME": home, "PYTHONPATH": str(Path(__file__).parents[3])}
+                ended = subprocess.run(words, capture_output=True, text=True, env=environ, timeout=90, check=False)
+                assert ended.returncode == 0, ended.stderr
+                assert "answers what it has been asked" in ended.stderr
+            else:
+                gateway.process.send_signal(signal.SIGINT)
+                gateway.line_with("Ctrl-C again ends it at once")
+            assert running.result(A_MINUTE).startswith("1 ")
+        assert gateway.process.wait(A_MINUTE) == code
 
 
 def test_a_session_goes_on_elsewhere_at_once(replicas: Replicas, host: Callable[..., Host]) -> None:

@@ -3,6 +3,9 @@
 import threading
 from collections.abc import Callable
 
+import redis as client_of_redis
+
+from gateway.serving.cluster.keys import session_key
 from tests.serving.cluster.conftest import BOB, Host, Replicas
 
 
@@ -71,3 +74,25 @@ def test_a_host_that_cannot_resume_gets_the_error_at_once(replicas: Replicas, ho
         (answer,) = events
     assert answer["id"] == call["id"]
     assert "gone" in answer["error"]["message"]
+
+
+def test_a_session_whose_record_is_of_another_version_is_an_unknown_session(
+    replicas: Replicas, host: Callable[..., Host]
+) -> None:
+    first, second = replicas.start(), replicas.start()
+    hosts = {record: host() for record in ('{"version": 9}', "[", '"text"', "null", "[" * 20_000)}
+    sessions = {record: one.open(first) for record, one in hosts.items()}
+    replicas.settle()
+    with client_of_redis.Redis.from_url(replicas.redis.url) as redis:
+        for record, session in sessions.items():
+            assert redis.exists(session_key(session)) == 1
+            redis.set(session_key(session), record)
+    first.process.kill()
+    first.process.wait()
+    for one in hosts.values():
+        answer = one.post(second, one.message("tools/list", {}))
+        while answer.status_code == 503:  # until the first one counts as gone
+            answer = one.post(second, one.message("tools/list", {}))
+        assert answer.status_code == 404, answer.text
+    second.line_with("of another version, or broken")
+    assert host().open(second), "and nothing else is wrong"

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from tests.serving.cluster.conftest import BOB, SERVERS, Host, Replicas
+from tests.serving.cluster.conftest import ALICE, BOB, SERVERS, Host, Replicas
 from tests.telemetry.conftest import Serving
 
 A_MINUTE = 60
@@ -102,6 +102,20 @@ def test_limits_are_counted_by_all_replicas_together(replicas: Replicas, host: C
     assert "only" not in bob.now(second, "all__count")
     replicas.redis.stop()
     assert "only" not in bob.now(second, "all__count"), "without Redis, each counts for itself"
+
+
+def test_requests_a_minute_are_counted_by_all_replicas_together(replicas: Replicas, host: Callable[..., Host]) -> None:
+    replicas.more = "[access.limits]\nrequests_per_minute = 20\n"
+    first, second = replicas.start(), replicas.start()
+
+    def asked(token: str, number: int) -> list[int]:
+        known = {"Authorization": f"Bearer {token}"}
+        return [(first, second)[place % 2].get("/metrics", **known)[0] for place in range(number)]
+
+    assert asked(ALICE, 25) == [200] * 20 + [429] * 5
+    assert asked(BOB, 2) == [200, 200]
+    replicas.redis.stop()
+    assert 200 in asked(BOB, 4), "without Redis, each counts for itself"
 
 
 def test_without_redis_what_needs_none_goes_on_and_afterwards_everything_does(

@@ -36,7 +36,7 @@ async def test_the_loopback_wants_its_token(door, asked):
 async def test_stop_is_answered_before_it_is_done(door, asked):
     stopped = anyio.Event()
     async with door(stop=stopped.set) as record:
-        assert await asked(record, "stop") == {}
+        assert await asked(record, "stop") == {"grace": 0.0}
         await stopped.wait()
 
 

@@ -252,6 +252,46 @@ def test_a_refusal_ends_the_host_with_its_reason(gateway, host):
     assert b"error: no?[31m room" in one.process.stderr.read()
 
 
+def test_it_ends_with_its_host_while_a_gateway_that_hangs_says_nothing(gateway, host):
+    one = host()
+    one.initialize()
+    connection, _ = gateway.listener.accept()
+    while not connection.recv(1_000_000):  # probes close at once
+        connection.close()
+        connection, _ = gateway.listener.accept()
+    one.process.stdin.close()
+    began = time.monotonic()
+    assert one.process.wait(PATIENCE) == 0
+    connection.close()
+    assert time.monotonic() - began < 10, "it has not waited for the answer until its own time was over"
+
+
+def test_it_ends_with_its_host_while_a_gateway_that_hangs_reads_nothing(gateway, host):
+    one = host()
+    one.initialize()
+    attached = gateway.accept()
+    large = "x" * 5_000_000
+    for number in range(1, 4):
+        one.send(id=number, method="tools/call", params={"name": "t", "arguments": {"a": large}})
+    one.process.stdin.close()
+    began = time.monotonic()
+    assert one.process.wait(PATIENCE) == 0
+    assert time.monotonic() - began < 25
+    assert attached.asked["command"] == "attach"
+
+
+def test_it_ends_at_once_with_a_host_that_waits_for_nothing(gateway, host):
+    one = host()
+    one.initialize()
+    attached = gateway.accept()
+    assert attached.next().get("method") == "initialize"
+    assert attached.next().get("method") == "notifications/initialized"
+    one.process.stdin.close()
+    began = time.monotonic()
+    assert one.process.wait(PATIENCE) == 0
+    assert time.monotonic() - began < 4
+
+
 def test_one_that_is_ending_is_tried_again(gateway, host):
     one = host()
     one.initialize()
