@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from gateway.serving.console.console import Console
     from gateway.serving.mcp.drain import RunningRequests
     from gateway.serving.mcp.early_stdio import EarlyStdio
+    from gateway.serving.mcp.server_card import Discovery
     from gateway.serving.shared.attached_hosts import AttachedHosts
     from gateway.telemetry.audit.trail import AuditTrail
 
@@ -407,11 +408,22 @@ async def serve_http_with(
                 on_too_many=None if gateway.audit is None else gateway.audit.too_many_requests,
                 cluster=cluster,
                 requests=running,
+                discovery=_discovery(settings),
             )
             reached.serves(app.state.downstream)
             attached = None if beside is None else partial(beside.attached, gateway)
             await _serve_on(app, settings.http, bound, attached, cluster, stop)
     return DONE
+
+
+def _discovery(settings: Settings) -> "Discovery | None":
+    """Return the documents that say what this server is, if they are served."""
+    if settings.experimental.server_card is None:
+        return None
+    from gateway.core.model.revisions import REVISIONS
+    from gateway.serving.mcp.server_card import Discovery
+
+    return Discovery(settings.experimental.server_card, __version__, REVISIONS)
 
 
 def _opened_cluster(settings: Settings) -> "AbstractAsyncContextManager[Cluster | None]":

@@ -48,6 +48,7 @@ from gateway.serving.mcp.security import (
     refused_response,
     tls_files,
 )
+from gateway.serving.mcp.server_card import Discovery, PublicDocuments, discovery_routes
 from gateway.serving.mcp.service import Service
 from gateway.serving.mcp.sse import MESSAGES_PATH, SseEndpoints
 from gateway.serving.mcp.toolset_choice import ToolsetMiddleware, ToolsetsOf
@@ -70,6 +71,7 @@ def http_app(
     on_too_many: OnTooMany | None = None,
     cluster: ClusterPort | None = None,
     requests: RunningRequests | None = None,
+    discovery: Discovery | None = None,
 ) -> Starlette:
     """Return the application: `/mcp`, `/sse`, SSE's route for messages, a page at `/`.
 
@@ -80,7 +82,8 @@ def http_app(
     `telemetry` adds `/healthz`, `/readyz` and `/metrics`; `content` has the routes of stored content, `public` further
     ones that need no token. `bases` and `public_url` are the addresses at which the gateway is reached. `on_too_many`
     is called with whoever sends too many requests. `cluster` has the other replicas, if there may be any. `requests`
-    also counts what `content` answers, if that may end before the gateway does. The application's lifespan must be run.
+    also counts what `content` answers, if that may end before the gateway does. `discovery` has the documents that say
+    what this server is. The application's lifespan must be run.
     `app.state.draining` ends event streams and `app.state.drain` the service (see `serve_http`); `app.state.downstream`
     is the MCP server.
     """
@@ -111,6 +114,9 @@ def http_app(
     messages = MESSAGES_PATH if cluster is None else f"{MESSAGES_PATH}/~{cluster.own}"
     sse = SseEndpoints(downstream, security, settings.max_request_bytes, settings.max_unread_bytes, messages)
     public = (*public, *resource_metadata(access, public_url))
+    bases = bases or Bases()
+    described = [] if discovery is None else discovery_routes(discovery, public_url)
+    for_anybody = described if discovery is not None and discovery.settings.public else []
     draining, drain = Draining(), Drain(downstream.requests, settings.drain_grace)
 
     @asynccontextmanager
@@ -141,6 +147,7 @@ def http_app(
             *observed,
             *content,
             *public,
+            *described,
             *endpoint("/mcp", attended),
             *endpoint("/sse", sse.stream),
             # Profile and toolset are fixed when the stream is opened: they are part of the path that the host is given.
@@ -148,8 +155,9 @@ def http_app(
             *([] if cluster is None else endpoint(MESSAGES_PATH + "/~{replica}", cluster.to_streams, by_header=False)),
         ],
         middleware=[
+            *([Middleware(PublicDocuments, for_anybody, bases)] if for_anybody else []),
             *([] if cluster is None else [Middleware(cluster.recognising)]),
-            Middleware(Guard, access, allowed, bases or Bases(), public, public_url, on_too_many),
+            Middleware(Guard, access, allowed, bases, public, public_url, on_too_many),
             Middleware(LargeBodyMiddleware, service.admission),
         ],
         exception_handlers={404: _not_found, 405: _not_allowed},
