@@ -15,6 +15,7 @@
     │   ├── UnknownPrompt
     │   ├── UnknownToolset
     │   └── UnknownTask
+    ├── OutputUnavailable        a result cannot be given in a form that the host has chosen
     ├── TooManyCalls             the caller's limits allow no more for now
     ├── Overloaded               the gateway can take no more for now
     ├── AuditUnavailable         the audit trail cannot be written
@@ -142,6 +143,10 @@ class InvalidRequest(GatewayError):
 
 class UnknownMethod(InvalidRequest):
     """The gateway does not serve this MCP method."""
+
+
+class OutputUnavailable(GatewayError):
+    """A tool's result cannot be given in a form that the host has chosen (SEP-3279)."""
 
 
 class UnknownTool(InvalidRequest):

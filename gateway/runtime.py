@@ -221,6 +221,7 @@ async def run_gateway(
     from gateway.content.arguments import Arguments
     from gateway.core.model.revisions import NEWEST_HANDSHAKE
     from gateway.core.profiles.match_profile import find_profile
+    from gateway.core.results.output_variants import REVISION
     from gateway.routing import Router
     from gateway.routing.calibration import Calibration
     from gateway.routing.own_tools import OwnToolsServer
@@ -265,6 +266,7 @@ async def run_gateway(
         logins=logins,
         principal=principal,
         came_with=came_with,
+        newer=(REVISION,) if settings.experimental.result_variants else (),
     )
     telemetry, pins = Telemetry(content=settings.logging.content), _pins(settings)
     telemetry.metrics.upstreams = upstreams

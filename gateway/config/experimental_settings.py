@@ -26,4 +26,9 @@ class ExperimentalSettings(Section):
     Each is off, and nothing of it is served, until it is set here.
     """
 
+    result_variants: bool = False
+    """Whether hosts may choose the forms of results at revision 2026-12-01, and servers are asked for them (SEP-3279).
+
+    Hosts over Streamable HTTP only.
+    """
     server_card: ServerCardSettings | None = None

@@ -20,6 +20,7 @@ from gateway.core.profiles.calibrate_profile import TOOLS as CALIBRATING_TOOLS
 from gateway.core.profiles.host_profiles import narrow, with_useful_handles
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
+from gateway.core.results.output_variants import REQUESTED
 from gateway.core.tools.catalogue import OWN, Catalogue, Route
 from gateway.core.wording import APPROVE_TOOL, FIND_TOOL, LOGIN_TOOL, SKILL_TOOL, failure_text, plain, size_words
 from gateway.errors import InvalidRequest
@@ -29,6 +30,7 @@ from gateway.routing.ask_approval import AskFirst
 from gateway.routing.call_logins import CallLogins
 from gateway.routing.call_rules import CallRules
 from gateway.routing.check_arguments import ArgumentChecks
+from gateway.routing.chosen_outputs import outputs_chosen, without_outputs
 from gateway.routing.keepalive import keeping_alive
 from gateway.routing.named_files import with_named_files
 from gateway.routing.pages import OpenPages
@@ -157,7 +159,9 @@ class Calls:
             context.audit.routed(route.upstream, route.tool, partial(schema_of, catalogue, name), audience=audience)
             check_scopes(route, context.caller)
             shaper, profile = self._shaper, self._shaped_by(context, catalogue)
-            passed = _onward(params, route)
+            chosen = outputs_chosen(params, name, catalogue, context.caller)
+            context = context if chosen is None else replace(context, outputs=params.get(REQUESTED) or ())
+            passed = _onward(params, route, context)
             decision = self._rules.decide(route, context.caller, passed.get("arguments"))
             refused = self._checks.refusal(name, catalogue.originals.get(name), passed.get("arguments"))
             context.audit.decided(decision.verdict, decision.rule)
@@ -176,13 +180,16 @@ class Calls:
                     self._tasks.remember(raw, route, context.caller)
                 call.shaped(raw, size.characters, (), is_error=False)
                 return raw
-            bounded = await _outward(route, self._within_limit(raw, size, route, route.tool), size)
+            whole = self._within_limit(raw, size, route, route.tool)
+            bounded = await _outward(route, without_outputs(whole, chosen), size)
             done = await self._for_host(bounded, route, context, profile, shaper, size if bounded is raw else None)
             given = size if route.audience == "app" else (await sizes_of_result(done.result, sizes)).whole
             call.shaped(done.result, given.characters, done.notes, is_error=done.is_error)
             if (self._settings.tokens.count or call.is_kept) and route.audience != "app":  # no model reads the others
                 call.counted(*await self.tokens.count(done.result, given, profile, context.caller.model))
-            return done.result
+            if chosen is None:
+                return done.result
+            return chosen.added(done.result, whole, self._checks, self._settings.limits.blocks)
 
     async def task(self, method: str, params: Mapping[str, Any], context: RequestContext) -> dict[str, Any]:
         """Return the upstream's answer about a task of this caller, with the task's result, if included, shaped.
@@ -370,9 +377,11 @@ def schema_of(catalogue: Catalogue, name: str) -> Any:
     return catalogue.originals.get(name) or next(offered, None)
 
 
-def _onward(params: Mapping[str, Any], route: Route) -> dict[str, Any]:
+def _onward(params: Mapping[str, Any], route: Route, context: RequestContext) -> dict[str, Any]:
     """Return the params of a call as its upstream gets them."""
     passed = {**params, "name": route.tool}
+    if context.outputs is not None:
+        passed.pop(REQUESTED, None)
     if passed.get("arguments") is None:
         passed.pop("arguments", None)
     # The tasks of 2025-11-25 are not supported, so an upstream must not be asked to turn the call into one.

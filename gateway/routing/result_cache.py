@@ -184,7 +184,7 @@ class _Cached(AroundUpstream):
 
         Raises what the upstream raises, also for a call that another equal one has waited for.
         """
-        if any(key in params for key in _RETRY):
+        if any(key in params for key in _RETRY) or context.outputs:
             return await self._upstream.request(method, params, context, timeout)
         key = self._key(params, context.caller)
         while True:

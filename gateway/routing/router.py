@@ -19,6 +19,7 @@ from gateway.core.model.wire import WireObject, strip_hop_meta
 from gateway.core.profiles.host_profiles import narrow
 from gateway.core.profiles.match_profile import LOOKED_AT, Choice, able, choose_profile
 from gateway.core.profiles.profile import Profile
+from gateway.core.results.output_variants import for_chosen_outputs
 from gateway.core.tools.catalogue import OWN, Catalogue
 from gateway.core.tools.instructions import Introductions
 from gateway.core.wording import plain
@@ -364,7 +365,8 @@ class Router:
             ProfileError: the caller asks for a profile that does not exist.
         """
         said = (caller.client_name, caller.client_version, caller.user_agent, caller.profile, caller.model)
-        key = (caller.revision, *(text[:LOOKED_AT] if text is not None else None for text in said))
+        of = f"{caller.revision}, choosing" if caller.chooses_outputs else caller.revision
+        key = (of, *(text[:LOOKED_AT] if text is not None else None for text in said))
         chosen = self._chosen.get(key)
         if chosen is None:
             choice = choose_profile(self._profiles, caller, self._configured, self._settings.gateway.model)
@@ -372,7 +374,10 @@ class Router:
             logger.info("%s, %s: profile %s, because %s", client, caller.revision, choice.profile.name, choice.because)
             if len(self._chosen) >= _CLIENTS:
                 self._chosen.clear()
-            chosen = self._chosen[key] = Choice(narrow(choice.profile, caller.revision), choice.because)
+            profile = narrow(choice.profile, caller.revision)
+            if caller.chooses_outputs:
+                profile = for_chosen_outputs(profile)
+            chosen = self._chosen[key] = Choice(profile, choice.because)
         return chosen
 
     def catalogue(self, caller: Caller) -> Catalogue:

@@ -38,7 +38,8 @@ class Upstreams(Mapping[str, Upstream]):
     `asleep`, each is connected on its first request.
 
     `logins` are those of principals; `principal` is the one that uses the gateway alone, or operates it. `came_with`
-    returns the verified token with which a principal has come.
+    returns the verified token with which a principal has come. `newer` are the revisions after the newest one that are
+    spoken.
 
     The same task has to enter and exit. Leaving ends every connection and every process, even if it is cancelled.
     """
@@ -54,7 +55,9 @@ class Upstreams(Mapping[str, Upstream]):
         logins: Logins | None = None,
         principal: str = "local",
         came_with: CameWithOf = nobody_came,
+        newer: tuple[str, ...] = (),
     ) -> None:
+        self._newer = newer
         self._asleep = asleep
         self._logins = logins
         self._principal = principal
@@ -182,6 +185,7 @@ class Upstreams(Mapping[str, Upstream]):
             logins=self._logins,
             principal=self._principal,
             came_with=self._came_with,
+            newer=self._newer,
         )
 
     def _started(self, name: str, settings: UpstreamSettings, predecessor: Upstream | None = None) -> Upstream:

@@ -93,7 +93,8 @@ class Upstream:
     Each principal also has connections of its own to an upstream that is told who calls: `came_with` has the claims.
 
     `expected` returns the host that is known in advance, as on stdio; the default connection is then opened for it.
-    `attendance` has the connected hosts, which keep their sessions.
+    `attendance` has the connected hosts, which keep their sessions. `newer` are the revisions after the newest one that
+    are spoken with it.
     """
 
     def __init__(
@@ -111,6 +112,7 @@ class Upstream:
         principal: str = "local",
         is_personal: bool = False,
         came_with: CameWithOf = nobody_came,
+        newer: tuple[str, ...] = (),
     ) -> None:
         self.name = name
         self.principal = principal
@@ -120,7 +122,7 @@ class Upstream:
         self._logins = logins
         self._came_with = came_with
         self._launches = launches or LaunchTurns()
-        self._subject = Subject(name, settings, Secrets(settings), self._tokens(settings))
+        self._subject = Subject(name, settings, Secrets(settings), self._tokens(settings), newer)
         self._on_change = on_change
         self._expected = expected
         self._catalogues = catalogues if settings.enabled else None
@@ -402,6 +404,7 @@ class Upstream:
             principal=principal,
             is_personal=True,
             came_with=self._came_with,
+            newer=self._subject.newer,
         )
 
     def _begin_other(self, other: Upstream) -> None:

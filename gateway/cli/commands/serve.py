@@ -389,7 +389,13 @@ async def serve_http_with(
             app = http_app(
                 router,
                 settings.http,
-                Identity(own.name, __version__, instructions=own.instructions, others=router.introductions),
+                Identity(
+                    own.name,
+                    __version__,
+                    instructions=own.instructions,
+                    others=router.introductions,
+                    newer=_newer_revisions(settings),
+                ),
                 access=access,
                 profile_names=lambda: router.profile_names,
                 toolsets=lambda: router.toolsets,
@@ -416,6 +422,13 @@ async def serve_http_with(
     return DONE
 
 
+def _newer_revisions(settings: Settings) -> tuple[str, ...]:
+    """Return the revisions that are served though they are only proposed."""
+    from gateway.core.results.output_variants import REVISION
+
+    return (REVISION,) if settings.experimental.result_variants else ()
+
+
 def _discovery(settings: Settings) -> "Discovery | None":
     """Return the documents that say what this server is, if they are served."""
     if settings.experimental.server_card is None:
@@ -423,7 +436,7 @@ def _discovery(settings: Settings) -> "Discovery | None":
     from gateway.core.model.revisions import REVISIONS
     from gateway.serving.mcp.server_card import Discovery
 
-    return Discovery(settings.experimental.server_card, __version__, REVISIONS)
+    return Discovery(settings.experimental.server_card, __version__, (*REVISIONS, *_newer_revisions(settings)))
 
 
 def _opened_cluster(settings: Settings) -> "AbstractAsyncContextManager[Cluster | None]":

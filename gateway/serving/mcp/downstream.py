@@ -20,6 +20,7 @@ from pydantic import ValidationError
 
 from gateway.admission.admission import Admitted
 from gateway.content.links.base_url import BASE_SCOPE, answering_under
+from gateway.core.model.apps_extension import declares
 from gateway.core.model.caller import Caller
 from gateway.core.model.change import Change
 from gateway.core.model.json_safe import is_json_safe, to_json_safe
@@ -27,7 +28,14 @@ from gateway.core.model.json_shape import DEEPEST, is_deep
 from gateway.core.model.json_size import MANY_VALUES
 from gateway.core.model.revisions import MODERN_REVISIONS
 from gateway.core.model.wire import INVALID_PARAMS
-from gateway.errors import Overloaded
+from gateway.core.results.output_variants import (
+    REQUESTED,
+    REVISION,
+    in_chosen_outputs,
+    with_variants,
+    without_variants,
+)
+from gateway.errors import GatewayError, Overloaded
 from gateway.serving.mcp.admit_requests import ADMITTED_SCOPE
 from gateway.serving.mcp.announce_changes import Announcer
 from gateway.serving.mcp.cluster_port import SessionJournal
@@ -167,7 +175,8 @@ class Downstream:
                 self._note_opened(ctx)
                 return result
             if ctx.method == "server/discover" and modern:
-                return discover_result(self._towards(ctx), ctx.params)
+                chooses = caller is not None and caller.chooses_outputs
+                return discover_result(self._towards(ctx), ctx.params, tasks=not chooses)
             if ctx.method not in SERVED | (OF_TASKS if modern else OF_THE_CONNECTION):
                 return await call_next(ctx)
             if caller is None:
@@ -268,10 +277,16 @@ class Downstream:
         if request.method != "tools/list":
             return await finish(result)
         tools, era = result["tools"], "modern" if request.revision in MODERN_REVISIONS else "handshake"
-        if (written := self._written.get(era, tools)) is not None:
+        chooses, pages = request.caller.chooses_outputs, declares(request.caller.capabilities)
+        form = era if not chooses else f"{REVISION} with pages" if pages else REVISION
+        if (written := self._written.get(form, tools)) is not None:
             return {**await finish({**result, "tools": []}), "tools": written}
+        if chooses:
+            result = {**result, "tools": [with_variants(tool, shows_pages=pages) for tool in tools]}
+        elif self.identity.newer:  # upstreams may have been asked for the forms of their results
+            result = {**result, "tools": without_variants(tools)}
         finished = await finish(result)
-        return {**finished, "tools": self._written.keep(era, tools, finished["tools"])}
+        return {**finished, "tools": self._written.keep(form, tools, finished["tools"])}
 
     def _noticed(self, ctx: ServerRequestContext[Any, Any], modern: bool) -> Caller | None:
         """Return the caller, or None if its connection is not initialized yet."""
@@ -287,7 +302,21 @@ class Downstream:
         return caller
 
     async def _result(self, request: "HostRequest") -> dict[str, Any]:
-        """Return the service's answer as raw JSON. A failure for the model to read is a result as well.
+        """Return the service's answer as raw JSON, of a call in the forms that the host has chosen, if it chooses.
+
+        Raises:
+            MCPError: a failure that is not for the model to read.
+        """
+        result = await self._responded(request)
+        if request.method != "tools/call" or not request.caller.chooses_outputs:
+            return result
+        try:
+            return in_chosen_outputs(result, (request.params or {}).get(REQUESTED))
+        except GatewayError as error:
+            raise as_error(error, request.revision) from error
+
+    async def _responded(self, request: "HostRequest") -> dict[str, Any]:
+        """Return the service's answer. A failure for the model to read is a result as well.
 
         Raises:
             MCPError: any other failure.

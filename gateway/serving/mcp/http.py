@@ -34,6 +34,7 @@ from gateway.serving.mcp.health_routes import observing
 from gateway.serving.mcp.http_sessions import ResumableSessions
 from gateway.serving.mcp.kept_lists import KeptLists
 from gateway.serving.mcp.modern_http import ModernEndpoint
+from gateway.serving.mcp.next_revision import NextRevisionMiddleware
 from gateway.serving.mcp.profile_choice import ProfileMiddleware, ProfileNames
 from gateway.serving.mcp.request_caller import IDENTIFIED_SCOPE
 from gateway.serving.mcp.scope_challenge import ScopeMiddleware
@@ -124,7 +125,10 @@ def http_app(
         async with downstream.running(), manager.run(), events.expiring():
             yield
 
-    attended: ASGIApp = AttendanceMiddleware(EraHeaderMiddleware(scoped), downstream.attending)
+    of_era: ASGIApp = EraHeaderMiddleware(scoped)
+    if identity.newer:
+        of_era = NextRevisionMiddleware(of_era, settings.max_request_bytes)
+    attended: ASGIApp = AttendanceMiddleware(of_era, downstream.attending)
     attended = drain.refusing_sessions(attended)
     if cluster is not None:
         attended = cluster.in_sessions(attended, manager)

@@ -1,6 +1,8 @@
 """The context of a host's request, resolved once on arrival and passed down unchanged."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from gateway.core.model.caller import Caller
 from gateway.core.profiles.profile import Profile
@@ -33,5 +35,7 @@ class RequestContext:
     by_model: bool = False
     """Whether a model names the tool to call in an argument (`gateway_call_tool`), so that no host has looked whether
     the tool is for the model."""
+    outputs: Sequence[Any] | None = None
+    """The forms of the result that the host has chosen (`core.results.output_variants`); None if it chooses none."""
     audit: AuditEntry = NOT_AUDITED
     """The request's entry in the audit trail."""
