@@ -14,6 +14,7 @@
     │   ├── UnknownSkill
     │   ├── UnknownPrompt
     │   ├── UnknownToolset
+    │   ├── FileRefused          a file cannot be sent or fetched as asked
     │   └── UnknownTask
     ├── OutputUnavailable        a result cannot be given in a form that the host has chosen
     ├── TooManyCalls             the caller's limits allow no more for now
@@ -143,6 +144,14 @@ class InvalidRequest(GatewayError):
 
 class UnknownMethod(InvalidRequest):
     """The gateway does not serve this MCP method."""
+
+
+class FileRefused(InvalidRequest):
+    """A file cannot be sent or fetched as asked (SEP-2631); `data` says why to programs."""
+
+    def __init__(self, message: str, *, data: Mapping[str, Any] | None = None, remedy: str | None = None) -> None:
+        super().__init__(message, remedy=remedy)
+        self.data = data
 
 
 class OutputUnavailable(GatewayError):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gateway.content.describe import Describer
     from gateway.content.describe.tools import CallTool
     from gateway.content.fetch import Fetcher
+    from gateway.content.links.file_transfers import FileTransfers
     from gateway.content.links.links import Links
     from gateway.content.shaping import Shaper
     from gateway.content.shaping.files import HostFiles
@@ -52,6 +53,7 @@ class _Rooms:
     media: "CountedMedia"
     bridge: "Bridge"
     long_calls: "LongCalls"
+    transfers: "FileTransfers | None"
     describer: "Describer | None"
     files: "HostFiles"
     temporary: "TemporaryFiles"
@@ -97,6 +99,11 @@ class Gateway:
     def links(self) -> "Links":
         """Links to stored content: none until something serves them."""
         return self._rooms.links
+
+    @property
+    def transfers(self) -> "FileTransfers | None":
+        """The files that hosts send and fetch beside the protocol, if they may."""
+        return self._rooms.transfers
 
     @property
     def media(self) -> "CountedMedia":
@@ -282,6 +289,7 @@ async def run_gateway(
             *(upstreams, own_tools, rooms.shaper(settings), profiles, settings, profile, *answering),
             long_calls=rooms.long_calls,
             admission=rooms.admission,
+            files=rooms.transfers,
         )
         gateway = Gateway(router, upstreams, settings, calibration, pins, logins, desk, rooms, audit)
         async with upstreams:
@@ -299,6 +307,7 @@ async def _opened(settings: Settings, telemetry: "Telemetry", call_tool: "CallTo
     from gateway.admission.admission import Admission
     from gateway.content.arguments.files import temporary_files
     from gateway.content.describe import open_describer
+    from gateway.content.links.file_transfers import FileTransfers
     from gateway.content.links.links import Links
     from gateway.content.media import MediaWorkers
     from gateway.content.shaping.files import HostFiles
@@ -324,7 +333,9 @@ async def _opened(settings: Settings, telemetry: "Telemetry", call_tool: "CallTo
         telemetry.metrics.media_waiting = lambda: media.waiting
         links = Links(settings.content.link_lifetime, settings.gateway.public_url)
         counted = CountedMedia(media, telemetry.metrics)
-        yield _Rooms(store, links, counted, bridge, long_calls, describer, files, temporary, admission)
+        most = settings.content.max_upload_bytes
+        transfers = FileTransfers(store, links, most) if settings.experimental.files else None
+        yield _Rooms(store, links, counted, bridge, long_calls, transfers, describer, files, temporary, admission)
 
 
 def _awaited(

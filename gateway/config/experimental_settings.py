@@ -31,4 +31,6 @@ class ExperimentalSettings(Section):
 
     Hosts over Streamable HTTP only.
     """
+    files: bool = False
+    """Whether hosts may send and fetch files beside the protocol: `files/authorizeUpload`, `-Download` (SEP-2631)."""
     server_card: ServerCardSettings | None = None

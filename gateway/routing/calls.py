@@ -31,6 +31,7 @@ from gateway.routing.call_logins import CallLogins
 from gateway.routing.call_rules import CallRules
 from gateway.routing.check_arguments import ArgumentChecks
 from gateway.routing.chosen_outputs import outputs_chosen, without_outputs
+from gateway.routing.files import FileTransfersPort, with_files
 from gateway.routing.keepalive import keeping_alive
 from gateway.routing.named_files import with_named_files
 from gateway.routing.pages import OpenPages
@@ -94,7 +95,9 @@ class Calls:
         use_skill: Callable[[RequestContext, object], Awaitable[dict[str, Any]]],
         calibration: CalibrationPort | None = None,
         arguments: ArgumentsPort | None = None,
+        files: FileTransfersPort | None = None,
     ) -> None:
+        self._files = files
         self._upstreams = upstreams
         self._own_tools = own_tools
         self._bridge = bridge
@@ -148,6 +151,8 @@ class Calls:
             raise InvalidRequest("tools/call needs the name of a tool")
         if arguments is not None and not isinstance(arguments, Mapping):
             raise InvalidRequest("the arguments of a tool must be an object")
+        if self._files is not None and arguments:
+            params = {**params, "arguments": self._files.with_handles(arguments, context.caller.principal)}
         with (
             self._telemetry.call(context.caller, context.profile.name, name, params) as call,
             media_share(host_of(context.caller), is_result=True),
@@ -252,7 +257,10 @@ class Calls:
         )
         if route.upstream != OWN:
             self._resources.remember(route.upstream, shaped.envelope, context.caller)
-        return _Shaped(shaped.result, shaped.notes, shaped.envelope.is_error)
+        told = shaped.result
+        if self._files is not None:
+            told = await with_files(told, shaped.kept, self._files, context.caller)
+        return _Shaped(told, shaped.notes, shaped.envelope.is_error)
 
     async def _asked(
         self,

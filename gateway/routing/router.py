@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from gateway.admission.admission import Admission
 from gateway.config.schema import Settings
 from gateway.config.toolset_settings import ToolsetSettings
+from gateway.content.links.file_transfers import METHODS as FILE_METHODS
 from gateway.content.store import URI_SCHEME
 from gateway.core import apps
 from gateway.core.model.caller import Caller
@@ -31,6 +32,7 @@ from gateway.routing.call_rules import NOBODY, CallRules
 from gateway.routing.caller_limits import CallerLimits, CountedRequest
 from gateway.routing.calls import Calls, schema_of
 from gateway.routing.completions import Completions
+from gateway.routing.files import FileTransfersPort, declaring_files, sends_files
 from gateway.routing.lists import LISTS, MergedLists
 from gateway.routing.long_calls import EarlyAnswers, LongCalls
 from gateway.routing.long_calls.early_answers import LONG_CALL_TOOLS
@@ -100,7 +102,9 @@ class Router:
         logins: LoginsPort | None = None,
         long_calls: LongCalls | None = None,
         admission: Admission | None = None,
+        files: FileTransfersPort | None = None,
     ) -> None:
+        self._files = files
         self._audit = audit
         self._admission = admission or Admission(settings.overload, media_workers=settings.media.workers)
         self._upstreams = upstreams
@@ -161,6 +165,7 @@ class Router:
             self._use_skill,
             calibration,
             arguments,
+            files,
         )
         self._long_calls = long_calls
         ways = (self._catalogues, self._rules, self._telemetry)
@@ -280,7 +285,7 @@ class Router:
                     case _ if method in LISTS:
                         result = await self._list(method, params, context, waited)
                     case _:
-                        raise UnknownMethod(f"{plain(method, 100)!r} is not served")
+                        result = await self._about_files(method, params, caller)
                 await counted.returned(
                     result, lambda result: self._calls.tokens.picture_tokens(result, profile, caller.model)
                 )
@@ -320,7 +325,11 @@ class Router:
         profile = context.profile
         hears = f"{LISTS[method]}_list_changed" not in profile.features.broken
         await self._availability.first(profile.name, profile.wait.for_list(waited), context.caller, hears=hears)
-        return await self._lists.result(method, context, await self._catalogues.offered(context))
+        catalogue = await self._catalogues.offered(context)
+        result = await self._lists.result(method, context, catalogue)
+        if method == "tools/list" and self._files is not None and sends_files(context.caller):
+            return {**result, "tools": declaring_files(result["tools"], catalogue)}
+        return result
 
     async def _ask(self, name: str, method: str, params: Mapping[str, Any], context: RequestContext) -> dict[str, Any]:
         """Ask an upstream, or the gateway itself, for anything but tool calls."""
@@ -626,6 +635,11 @@ class Router:
         if isinstance(uri := params.get("uri"), str):
             await self._wait_for(uri, context)
         return await self._skills.answer(method, params, self._ask, context)
+
+    async def _about_files(self, method: str, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+        if self._files is None or method not in FILE_METHODS:
+            raise UnknownMethod(f"{plain(method, 100)!r} is not served")
+        return await self._files.answer(method, params, caller.principal)
 
     async def _use_skill(self, context: RequestContext, arguments: object) -> dict[str, Any]:
         """Answer a call of `gateway_skill`."""

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from gateway.serving.console.console import Console
     from gateway.serving.mcp.drain import RunningRequests
     from gateway.serving.mcp.early_stdio import EarlyStdio
+    from gateway.serving.mcp.handshake import Identity
     from gateway.serving.mcp.server_card import Discovery
     from gateway.serving.shared.attached_hosts import AttachedHosts
     from gateway.telemetry.audit.trail import AuditTrail
@@ -327,7 +328,6 @@ async def serve_http_with(
     from gateway.serving.content.routes import content_routes
     from gateway.serving.logins.routes import login_routes
     from gateway.serving.mcp.drain import RunningRequests
-    from gateway.serving.mcp.handshake import Identity
     from gateway.serving.mcp.http import http_app
     from gateway.serving.mcp.security import check_bind
     from gateway.system.large_blocks import reuse_large_blocks
@@ -389,13 +389,7 @@ async def serve_http_with(
             app = http_app(
                 router,
                 settings.http,
-                Identity(
-                    own.name,
-                    __version__,
-                    instructions=own.instructions,
-                    others=router.introductions,
-                    newer=_newer_revisions(settings),
-                ),
+                _identity(gateway),
                 access=access,
                 profile_names=lambda: router.profile_names,
                 toolsets=lambda: router.toolsets,
@@ -407,6 +401,7 @@ async def serve_http_with(
                 public=[
                     *login_routes(gateway.login_desk, client_document(own.public_url) if own.public_url else None),
                     *([] if authorization is None else authorization.routes()),
+                    *_file_routes(gateway),
                     *_console_routes(console, access),
                 ],
                 bases=Bases(own.root_path, settings.http.trusted_proxies),
@@ -420,6 +415,25 @@ async def serve_http_with(
             attached = None if beside is None else partial(beside.attached, gateway)
             await _serve_on(app, settings.http, bound, attached, cluster, stop)
     return DONE
+
+
+def _identity(gateway: Gateway) -> "Identity":
+    """Return what the gateway is for hosts over HTTP."""
+    from gateway.content.links.file_transfers import METHODS
+    from gateway.serving.mcp.handshake import Identity
+
+    own, methods = gateway.settings.gateway, frozenset[str]() if gateway.transfers is None else METHODS
+    others, newer = gateway.router.introductions, _newer_revisions(gateway.settings)
+    return Identity(own.name, __version__, None, own.instructions, others, newer, methods)
+
+
+def _file_routes(gateway: Gateway) -> "list[BaseRoute]":
+    """Return the routes of files that hosts send, if they may."""
+    if gateway.transfers is None:
+        return []
+    from gateway.serving.content.file_upload import file_routes
+
+    return file_routes(gateway.store, gateway.transfers)
 
 
 def _newer_revisions(settings: Settings) -> tuple[str, ...]:

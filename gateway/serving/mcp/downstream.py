@@ -177,7 +177,7 @@ class Downstream:
             if ctx.method == "server/discover" and modern:
                 chooses = caller is not None and caller.chooses_outputs
                 return discover_result(self._towards(ctx), ctx.params, tasks=not chooses)
-            if ctx.method not in SERVED | (OF_TASKS if modern else OF_THE_CONNECTION):
+            if ctx.method not in SERVED | self.identity.methods | (OF_TASKS if modern else OF_THE_CONNECTION):
                 return await call_next(ctx)
             if caller is None:
                 raise Refusal(INVALID_PARAMS, "the connection has to be initialized before this request")

@@ -45,7 +45,8 @@ TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 class Identity(NamedTuple):
     """The gateway's identity for hosts: the protocol's `serverInfo` and `instructions`.
 
-    `instructions` are the gateway's own, `others` those of its upstreams; `newer` are further revisions.
+    `instructions` are the gateway's own, `others` those of its upstreams; `newer` are further revisions,
+    `methods` further methods.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Identity(NamedTuple):
     instructions: str | None = None
     others: Introductions = Introductions()
     newer: tuple[str, ...] = ()
+    methods: frozenset[str] = frozenset()
 
     def server_info(self) -> dict[str, Any]:
         """The protocol's `Implementation` object."""
