@@ -27,7 +27,7 @@ from gateway.core.model.json_safe import is_json_safe, to_json_safe
 from gateway.core.model.json_shape import DEEPEST, is_deep
 from gateway.core.model.json_size import MANY_VALUES
 from gateway.core.model.revisions import MODERN_REVISIONS
-from gateway.core.model.wire import INVALID_PARAMS
+from gateway.core.model.wire import INVALID_PARAMS, MISSING_CAPABILITY
 from gateway.core.results.output_variants import (
     REQUESTED,
     REVISION,
@@ -36,13 +36,15 @@ from gateway.core.results.output_variants import (
     without_variants,
 )
 from gateway.errors import GatewayError, Overloaded
+from gateway.routing.long_calls.task_states import takes_tasks
 from gateway.serving.mcp.admit_requests import ADMITTED_SCOPE
 from gateway.serving.mcp.announce_changes import Announcer
 from gateway.serving.mcp.cluster_port import SessionJournal
 from gateway.serving.mcp.drain import RunningRequests
 from gateway.serving.mcp.early_stdio import Arrival
+from gateway.serving.mcp.era_headers import check_task_header
 from gateway.serving.mcp.failures import as_error, as_result, safe_error, sole_gateway_error, unexpected
-from gateway.serving.mcp.handshake import Identity, Refusal, discover_result, initialize_result
+from gateway.serving.mcp.handshake import TASKS_EXTENSION, Identity, Refusal, discover_result, initialize_result
 from gateway.serving.mcp.hosts import HostChannel, host_channel, introduce, set_level
 from gateway.serving.mcp.kept_lists import LISTS, AskedList, KeptLists
 from gateway.serving.mcp.list_keeper import ListKeeper
@@ -183,6 +185,7 @@ class Downstream:
                 raise Refusal(INVALID_PARAMS, "the connection has to be initialized before this request")
             if ctx.method in OF_THE_CONNECTION:
                 return await self._change_connection(ctx, caller)
+            check_task_header(ctx.method, ctx.params or {}, ctx.request)
         except Refusal as refusal:
             raise safe_error(refusal.code, refusal.message, refusal.data) from None
         except MCPError as error:
@@ -307,6 +310,9 @@ class Downstream:
         Raises:
             MCPError: a failure that is not for the model to read.
         """
+        if request.method in OF_TASKS and not takes_tasks(request.caller):
+            needed: dict[str, Any] = {"requiredCapabilities": {"extensions": {TASKS_EXTENSION: {}}}}
+            raise MCPError(MISSING_CAPABILITY, f"{request.method} needs the extension {TASKS_EXTENSION}", needed)
         result = await self._responded(request)
         if request.method != "tools/call" or not request.caller.chooses_outputs:
             return result

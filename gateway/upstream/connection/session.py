@@ -30,7 +30,7 @@ from gateway.core.model.json_shape import is_deep, without_deep
 from gateway.core.model.json_size import MANY_VALUES
 from gateway.core.model.json_values import as_list, is_dict, is_list, is_object
 from gateway.core.model.revisions import Era
-from gateway.core.model.wire import LOG_LEVELS, WireObject
+from gateway.core.model.wire import LOG_LEVELS, TASK_ID, WireObject
 from gateway.core.results.output_variants import REVISION
 from gateway.core.wording import nested_too_deeply, plain
 from gateway.errors import GatewayError, UpstreamLost, UpstreamRefused
@@ -316,7 +316,7 @@ class Session:
         headers = self._version_header()
         if self.opening.era == "modern" and self._channel.is_http:
             headers[MCP_METHOD_HEADER] = method
-            key = NAME_BEARING_METHODS.get(method)
+            key = TASK_ID if method.startswith("tasks/") else NAME_BEARING_METHODS.get(method)
             if key is not None and isinstance(name := params.get(key), str):
                 headers[MCP_NAME_HEADER] = encode_header_value(name)
             arguments = params.get("arguments")
