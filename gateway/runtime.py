@@ -331,6 +331,7 @@ async def _opened(settings: Settings, telemetry: "Telemetry", call_tool: "CallTo
     ):
         telemetry.metrics.store = lambda: store.usage
         telemetry.metrics.media_waiting = lambda: media.waiting
+        telemetry.metrics.long_calls = lambda: len(long_calls)
         links = Links(settings.content.link_lifetime, settings.gateway.public_url)
         counted = CountedMedia(media, telemetry.metrics)
         most = settings.content.max_upload_bytes

@@ -73,6 +73,11 @@ class ResultCache:
     def __len__(self) -> int:
         return len(self._kept)
 
+    @property
+    def size(self) -> int:
+        """The size of all results together, in characters of JSON."""
+        return self._sizes.total()
+
     def reconfigure(self, settings: ResultCacheSettings) -> None:
         """Apply changed settings, and forget everything: any setting may change what a call returns."""
         self._settings = settings

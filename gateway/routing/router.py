@@ -167,6 +167,7 @@ class Router:
             arguments,
             files,
         )
+        self._telemetry.metrics.cached_bytes = lambda: self._calls.cache.size
         self._long_calls = long_calls
         ways = (self._catalogues, self._rules, self._telemetry)
         self._early_answers = EarlyAnswers(self._calls, long_calls, upstreams, *ways)
