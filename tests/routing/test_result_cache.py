@@ -89,7 +89,7 @@ async def test_an_equal_call_is_answered_from_the_cache_which_says_so(router, do
     numbers = served.telemetry.metrics.exposition().splitlines()
     assert 'mcp_gateway_calls_from_cache_total{upstream="docs"} 1' in numbers
     assert f"mcp_gateway_result_cache_bytes {served.telemetry.metrics.cached_bytes()}" in numbers
-    assert served.telemetry.metrics.cached_bytes() > 50
+    assert served.telemetry.metrics.cached_bytes() > 0
 
 
 async def test_each_principal_has_results_of_its_own_over_any_session(router, docs):
