@@ -14,7 +14,9 @@
     │   ├── UnknownSkill
     │   ├── UnknownPrompt
     │   ├── UnknownToolset
+    │   ├── FileRefused          a file cannot be sent or fetched as asked
     │   └── UnknownTask
+    ├── OutputUnavailable        a result cannot be given in a form that the host has chosen
     ├── TooManyCalls             the caller's limits allow no more for now
     ├── Overloaded               the gateway can take no more for now
     ├── AuditUnavailable         the audit trail cannot be written
@@ -142,6 +144,18 @@ class InvalidRequest(GatewayError):
 
 class UnknownMethod(InvalidRequest):
     """The gateway does not serve this MCP method."""
+
+
+class FileRefused(InvalidRequest):
+    """A file cannot be sent or fetched as asked (SEP-2631); `data` says why to programs."""
+
+    def __init__(self, message: str, *, data: Mapping[str, Any] | None = None, remedy: str | None = None) -> None:
+        super().__init__(message, remedy=remedy)
+        self.data = data
+
+
+class OutputUnavailable(GatewayError):
+    """A tool's result cannot be given in a form that the host has chosen (SEP-3279)."""
 
 
 class UnknownTool(InvalidRequest):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gateway.content.describe import Describer
     from gateway.content.describe.tools import CallTool
     from gateway.content.fetch import Fetcher
+    from gateway.content.links.file_transfers import FileTransfers
     from gateway.content.links.links import Links
     from gateway.content.shaping import Shaper
     from gateway.content.shaping.files import HostFiles
@@ -56,6 +57,7 @@ class _Rooms:
     media: "CountedMedia"
     bridge: "Bridge"
     long_calls: "LongCalls"
+    transfers: "FileTransfers | None"
     describer: "Describer | None"
     files: "HostFiles"
     temporary: "TemporaryFiles"
@@ -104,6 +106,11 @@ class Gateway:
     def links(self) -> "Links":
         """Links to stored content: none until something serves them."""
         return self._rooms.links
+
+    @property
+    def transfers(self) -> "FileTransfers | None":
+        """The files that hosts send and fetch beside the protocol, if they may."""
+        return self._rooms.transfers
 
     @property
     def media(self) -> "CountedMedia":
@@ -278,6 +285,7 @@ async def run_gateway(
         principal=principal,
         came_with=came_with,
         recorder=recorder,
+        newer=settings.experimental.newer_revisions,
     )
     telemetry, pins = Telemetry(content=settings.logging.content), _pins(settings)
     telemetry.metrics.upstreams = upstreams
@@ -300,6 +308,7 @@ async def run_gateway(
             admission=rooms.admission,
             code_mode=rooms.code_mode,
             embedder_for=_embedder,
+            files=rooms.transfers,
         )
         gateway = Gateway(router, upstreams, settings, calibration, pins, logins, desk, rooms, audit, recorder)
         async with upstreams:
@@ -317,6 +326,7 @@ async def _opened(settings: Settings, telemetry: "Telemetry", call_tool: "CallTo
     from gateway.admission.admission import Admission
     from gateway.content.arguments.files import temporary_files
     from gateway.content.describe import open_describer
+    from gateway.content.links.file_transfers import FileTransfers
     from gateway.content.links.links import Links
     from gateway.content.media import MediaWorkers
     from gateway.content.shaping.files import HostFiles
@@ -342,9 +352,13 @@ async def _opened(settings: Settings, telemetry: "Telemetry", call_tool: "CallTo
     ):
         telemetry.metrics.store = lambda: store.usage
         telemetry.metrics.media_waiting = lambda: media.waiting
+        telemetry.metrics.long_calls = lambda: len(long_calls)
         links = Links(settings.content.link_lifetime, settings.gateway.public_url)
         counted = CountedMedia(media, telemetry.metrics)
-        yield _Rooms(store, links, counted, bridge, long_calls, describer, files, temporary, admission, code_mode)
+        most = settings.content.max_upload_bytes
+        transfers = FileTransfers(store, links, most) if settings.experimental.files else None
+        rooms = (store, links, counted, bridge, long_calls, transfers, describer, files, temporary, admission)
+        yield _Rooms(*rooms, code_mode)
 
 
 def _awaited(

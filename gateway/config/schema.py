@@ -20,6 +20,7 @@ from gateway.config.claim_header_settings import COMPANY, ClaimHeaders, source_p
 from gateway.config.cluster_settings import ClusterSettings
 from gateway.config.code_mode_settings import CodeModeSettings
 from gateway.config.console_settings import ConsoleSettings
+from gateway.config.experimental_settings import ExperimentalSettings
 from gateway.config.issuer_settings import SCOPE, IssuerSettings
 from gateway.config.locations import location
 from gateway.config.login_settings import LoginSettings
@@ -788,6 +789,7 @@ class Settings(SecretSection):
     shared: SharedSettings = SharedSettings()
     registry: RegistrySettings = RegistrySettings()
     cluster: ClusterSettings = ClusterSettings()
+    experimental: ExperimentalSettings = ExperimentalSettings()
     upstreams: dict[Annotated[str, Field(pattern=UPSTREAM_NAME, max_length=UPSTREAM_NAME_LENGTH)], UpstreamSettings] = (
         Field(default_factory=dict[str, UpstreamSettings])
     )
@@ -811,6 +813,13 @@ class Settings(SecretSection):
         for where, name in self.access.toolsets():
             if name not in self.toolsets:
                 raise ValueError(f"{where}: there is no toolset {name!r}; {which_toolset(name, self.toolsets)}")
+        return self
+
+    @model_validator(mode="after")
+    def _public_card_has_an_address(self) -> Self:
+        card = self.experimental.server_card
+        if card is not None and card.public and self.gateway.public_url is None:
+            raise ValueError("experimental.server_card.public needs gateway.public_url: the card says where to connect")
         return self
 
     @model_validator(mode="after")

@@ -20,6 +20,7 @@ from gateway.core.profiles.calibrate_profile import TOOLS as CALIBRATING_TOOLS
 from gateway.core.profiles.host_profiles import narrow, with_useful_handles
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
+from gateway.core.results.output_variants import REQUESTED
 from gateway.core.tools.catalogue import OWN, Catalogue, Route
 from gateway.core.wording import APPROVE_TOOL, FIND_TOOL, LOGIN_TOOL, failure_text, plain, size_words
 from gateway.errors import InvalidRequest
@@ -29,6 +30,8 @@ from gateway.routing.ask_approval import AskFirst
 from gateway.routing.call_logins import CallLogins
 from gateway.routing.call_rules import CallRules
 from gateway.routing.check_arguments import ArgumentChecks
+from gateway.routing.chosen_outputs import outputs_chosen, without_outputs
+from gateway.routing.files import FileTransfersPort, with_files
 from gateway.routing.keepalive import keeping_alive
 from gateway.routing.named_files import with_named_files
 from gateway.routing.pages import OpenPages
@@ -96,7 +99,9 @@ class Calls:
         own_calls: Mapping[str, OwnCall],
         calibration: CalibrationPort | None = None,
         arguments: ArgumentsPort | None = None,
+        files: FileTransfersPort | None = None,
     ) -> None:
+        self._files = files
         self._upstreams = upstreams
         self._own_tools = own_tools
         self._bridge = bridge
@@ -150,6 +155,8 @@ class Calls:
             raise InvalidRequest("tools/call needs the name of a tool")
         if arguments is not None and not isinstance(arguments, Mapping):
             raise InvalidRequest("the arguments of a tool must be an object")
+        if self._files is not None and arguments:
+            params = {**params, "arguments": self._files.with_handles(arguments, context.caller.principal)}
         with (
             self._telemetry.call(context.caller, context.profile.name, name, params, within=context.within) as call,
             media_share(host_of(context.caller), is_result=True),
@@ -161,7 +168,9 @@ class Calls:
             context.audit.routed(route.upstream, route.tool, partial(schema_of, catalogue, name), audience=audience)
             check_scopes(route, context.caller)
             shaper, profile = self._shaper, self._shaped_by(context, catalogue)
-            passed = _onward(params, route)
+            chosen = outputs_chosen(params, name, catalogue, context.caller)
+            context = context if chosen is None else replace(context, outputs=params.get(REQUESTED) or ())
+            passed = _onward(params, route, context)
             decision = self._rules.decide(route, context.caller, passed.get("arguments"))
             refused = self._checks.refusal(name, catalogue.originals.get(name), passed.get("arguments"))
             context.audit.decided(decision.verdict, decision.rule)
@@ -180,14 +189,17 @@ class Calls:
                     self._tasks.remember(raw, route, context.caller)
                 call.shaped(raw, size.characters, (), is_error=False)
                 return raw
-            bounded = await _outward(route, self._within_limit(raw, size, route, route.tool), size)
+            whole = self._within_limit(raw, size, route, route.tool)
+            bounded = await _outward(route, without_outputs(whole, chosen), size)
             done = await self._for_host(bounded, route, context, profile, shaper, size if bounded is raw else None)
             given = size if route.audience == "app" else (await sizes_of_result(done.result, sizes)).whole
             call.shaped(done.result, given.characters, done.notes, is_error=done.is_error)
             is_read = route.audience != "app" and not context.within  # by a model, and not by a page or a script
             if is_read and (self._settings.tokens.count or call.is_kept):
                 call.counted(*await self.tokens.count(done.result, given, profile, context.caller.model))
-            return done.result
+            if chosen is None:
+                return done.result
+            return chosen.added(done.result, whole, self._checks, self._settings.limits.blocks)
 
     async def task(self, method: str, params: Mapping[str, Any], context: RequestContext) -> dict[str, Any]:
         """Return the upstream's answer about a task of this caller, with the task's result, if included, shaped.
@@ -250,7 +262,10 @@ class Calls:
         )
         if route.upstream != OWN:
             self._resources.remember(route.upstream, shaped.envelope, context.caller)
-        return _Shaped(shaped.result, shaped.notes, shaped.envelope.is_error)
+        told = shaped.result
+        if self._files is not None:
+            told = await with_files(told, shaped.kept, self._files, context.caller)
+        return _Shaped(told, shaped.notes, shaped.envelope.is_error)
 
     async def _asked(
         self,
@@ -375,9 +390,11 @@ def schema_of(catalogue: Catalogue, name: str) -> Any:
     return catalogue.originals.get(name) or next(offered, None)
 
 
-def _onward(params: Mapping[str, Any], route: Route) -> dict[str, Any]:
+def _onward(params: Mapping[str, Any], route: Route, context: RequestContext) -> dict[str, Any]:
     """Return the params of a call as its upstream gets them."""
     passed = {**params, "name": route.tool}
+    if context.outputs is not None:
+        passed.pop(REQUESTED, None)
     if passed.get("arguments") is None:
         passed.pop("arguments", None)
     # The tasks of 2025-11-25 are not supported, so an upstream must not be asked to turn the call into one.

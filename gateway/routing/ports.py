@@ -146,7 +146,8 @@ class ArgumentsPort(Protocol):
 
 
 class ShapedPort(Protocol):
-    """A shaped result, the notes of what was changed in it, and the envelope that it was made from."""
+    """A shaped result, the notes of what was changed in it, the envelope that it was made from, and the
+    handles of the content that was kept for it."""
 
     @property
     def result(self) -> dict[str, Any]: ...
@@ -154,6 +155,8 @@ class ShapedPort(Protocol):
     def notes(self) -> Sequence[Note]: ...
     @property
     def envelope(self) -> Envelope: ...
+    @property
+    def kept(self) -> Sequence[str]: ...
 
 
 class AuditTrail(Protocol):

@@ -73,6 +73,11 @@ class ResultCache:
     def __len__(self) -> int:
         return len(self._kept)
 
+    @property
+    def size(self) -> int:
+        """The size of all results together, in characters of JSON."""
+        return self._sizes.total()
+
     def reconfigure(self, settings: ResultCacheSettings) -> None:
         """Apply changed settings, and forget everything: any setting may change what a call returns."""
         self._settings = settings
@@ -184,7 +189,7 @@ class _Cached(AroundUpstream):
 
         Raises what the upstream raises, also for a call that another equal one has waited for.
         """
-        if any(key in params for key in _RETRY):
+        if any(key in params for key in _RETRY) or context.outputs:
             return await self._upstream.request(method, params, context, timeout)
         key = self._key(params, context.caller)
         while True:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from gateway.admission.admission import Admission
 from gateway.config.schema import Settings
 from gateway.config.toolset_settings import ToolsetSettings
+from gateway.content.links.file_transfers import METHODS as FILE_METHODS
 from gateway.content.store import URI_SCHEME
 from gateway.core import apps
 from gateway.core.model.caller import Caller
@@ -19,6 +20,7 @@ from gateway.core.model.wire import WireObject, strip_hop_meta
 from gateway.core.profiles.host_profiles import narrow
 from gateway.core.profiles.match_profile import LOOKED_AT, Choice, able, choose_profile, header_matches, headers_seen
 from gateway.core.profiles.profile import Profile
+from gateway.core.results.output_variants import for_chosen_outputs
 from gateway.core.tools.catalogue import OWN, Catalogue
 from gateway.core.tools.instructions import Introductions
 from gateway.core.wording import RUN_TOOL, SKILL_TOOL, plain
@@ -40,6 +42,7 @@ from gateway.routing.calls import Calls, schema_of
 from gateway.routing.code_mode import CodeMode
 from gateway.routing.code_mode.code_mode import whole_results
 from gateway.routing.completions import Completions
+from gateway.routing.files import FileTransfersPort, declaring_files, sends_files
 from gateway.routing.lists import LISTS, MergedLists
 from gateway.routing.log_once import Problems
 from gateway.routing.long_calls import EarlyAnswers, LongCalls
@@ -112,7 +115,9 @@ class Router:
         admission: Admission | None = None,
         code_mode: CodeMode | None = None,
         embedder_for: EmbedderFor | None = None,
+        files: FileTransfersPort | None = None,
     ) -> None:
+        self._files = files
         self._audit = audit
         self._admission = admission or Admission(settings.overload, media_workers=settings.media.workers)
         self._upstreams = upstreams
@@ -177,7 +182,9 @@ class Router:
             {SKILL_TOOL: self._use_skill, RUN_TOOL: self._run_script},
             calibration,
             arguments,
+            files,
         )
+        self._telemetry.metrics.cached_bytes = lambda: self._calls.cache.size
         self._long_calls = long_calls
         ways = (self._catalogues, self._rules, self._telemetry)
         self._early_answers = EarlyAnswers(self._calls, long_calls, upstreams, *ways)
@@ -296,7 +303,7 @@ class Router:
                     case _ if method in LISTS:
                         result = await self._list(method, params, context, waited)
                     case _:
-                        raise UnknownMethod(f"{plain(method, 100)!r} is not served")
+                        result = await self._about_files(method, params, caller)
                 await counted.returned(
                     result, lambda result: self._calls.tokens.picture_tokens(result, profile, caller.model)
                 )
@@ -362,7 +369,11 @@ class Router:
         profile = context.profile
         hears = f"{LISTS[method]}_list_changed" not in profile.features.broken
         await self._availability.first(profile.name, profile.wait.for_list(waited), context.caller, hears=hears)
-        return await self._lists.result(method, context, await self._catalogues.offered(context))
+        catalogue = await self._catalogues.offered(context)
+        result = await self._lists.result(method, context, catalogue)
+        if method == "tools/list" and self._files is not None and sends_files(context.caller):
+            return {**result, "tools": declaring_files(result["tools"], catalogue)}
+        return result
 
     async def _ask(self, name: str, method: str, params: Mapping[str, Any], context: RequestContext) -> dict[str, Any]:
         """Ask an upstream, or the gateway itself, for anything but tool calls."""
@@ -412,7 +423,8 @@ class Router:
         """
         said = (caller.client_name, caller.client_version, caller.user_agent, caller.profile, caller.model)
         texts = (text[:LOOKED_AT] if text is not None else None for text in said)
-        key = (caller.revision, *texts, *headers_seen(self._header_matches, caller))
+        of = f"{caller.revision}, choosing" if caller.chooses_outputs else caller.revision
+        key = (of, *texts, *headers_seen(self._header_matches, caller))
         chosen = self._chosen.get(key)
         if chosen is None:
             choice = choose_profile(self._profiles, caller, self._configured, self._settings.gateway.model)
@@ -420,7 +432,10 @@ class Router:
             logger.info("%s, %s: profile %s, because %s", client, caller.revision, choice.profile.name, choice.because)
             if len(self._chosen) >= _CLIENTS:
                 self._chosen.clear()
-            chosen = self._chosen[key] = Choice(narrow(choice.profile, caller.revision), choice.because)
+            profile = narrow(choice.profile, caller.revision)
+            if caller.chooses_outputs:
+                profile = for_chosen_outputs(profile)
+            chosen = self._chosen[key] = Choice(profile, choice.because)
         return chosen
 
     def catalogue(self, caller: Caller) -> Catalogue:
@@ -670,6 +685,11 @@ class Router:
         if isinstance(uri := params.get("uri"), str):
             await self._wait_for(uri, context)
         return await self._skills.answer(method, params, self._ask, context)
+
+    async def _about_files(self, method: str, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+        if self._files is None or method not in FILE_METHODS:
+            raise UnknownMethod(f"{plain(method, 100)!r} is not served")
+        return await self._files.answer(method, params, caller.principal)
 
     async def _use_skill(self, context: RequestContext, arguments: object) -> dict[str, Any]:
         """Answer a call of `gateway_skill`."""

@@ -66,6 +66,7 @@ class _Wanted(NamedTuple):
     profile: Profile
     revision: str
     shows_apps: bool
+    keeps_schemas: bool
     settings: Mapping[str, UpstreamSettings]
     gateway: GatewaySettings
     grant: Grant
@@ -174,12 +175,12 @@ class ToolCatalogues:
         loading = (SKILL,) if profile.tools.helpers and needs_tool(self._upstreams, caller) else ()
         searching = SEARCH_TOOLS if self._search.may_search(profile) else ()
         own = (len(calibrating), waiting, len(approving), collects, len(searching), len(loading))
-        key = (profile.name, revision, shows_apps, own, reached, rules, *listed)
+        key = (profile.name, revision, shows_apps, caller.chooses_outputs, own, reached, rules, *listed)
         running = () if self._code_mode is None else (self._code_mode.tool,)
         passing = (*calibrating, *logins, *approving, *collecting, *loading, *searching, *running)
         settings = {name: upstreams[name].settings for name in lists}
         withheld = self._rules.look(caller, lists)
-        host = (profile, revision, shows_apps, settings, self._settings, grant)
+        host = (profile, revision, shows_apps, caller.chooses_outputs, settings, self._settings, grant)
         return _Wanted(key, lists, passing, *host, withheld, bool(searching))
 
     def _remembered(self, wanted: "_Wanted") -> Catalogue | None:
@@ -270,6 +271,7 @@ class ToolCatalogues:
             revision=wanted.revision,
             giving={name: arguments.giving(settings[name]) for name in settings} if arguments else None,
             shows_apps=wanted.shows_apps,
+            keeps_schemas=wanted.keeps_schemas,
             faults=self._faults,
             withheld=wanted.withheld(),
         )

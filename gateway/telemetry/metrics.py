@@ -48,6 +48,8 @@ class Metrics:
         self.upstreams: Mapping[str, ObservedUpstream] = {}
         self.store: Callable[[], Sizes] = _nothing
         self.sessions: Callable[[], int] = lambda: 0
+        self.long_calls: Callable[[], int] = lambda: 0
+        self.cached_bytes: Callable[[], int] = lambda: 0
         self.replicas: Callable[[], Sizes | None] = lambda: None
         """Returns the number of replicas, and 1 if the Redis of the cluster can be used; None: there is no cluster."""
         self.calls = Counter("mcp_gateway_calls_total", "Tool calls, by upstream and outcome.", ("upstream", "outcome"))
@@ -61,6 +63,9 @@ class Metrics:
             "mcp_gateway_call_bytes_total",
             "Sizes of calls: in, the arguments from hosts; raw, the results of upstreams; out, the results for hosts.",
             ("upstream", "direction"),
+        )
+        self.calls_from_cache = Counter(
+            "mcp_gateway_calls_from_cache_total", "Calls that were answered from the result cache.", ("upstream",)
         )
         self.images_converted = Counter(
             "mcp_gateway_images_converted_total", "Images that were resized or converted for a host.", ("upstream",)
@@ -97,6 +102,17 @@ class Metrics:
             self.calls,
             self.call_seconds,
             self.call_bytes,
+            self.calls_from_cache,
+            Reading(
+                "mcp_gateway_result_cache_bytes",
+                "Size of the results in the cache.",
+                lambda: [((), self.cached_bytes())],
+            ),
+            Reading(
+                "mcp_gateway_long_calls",
+                "Calls that were answered before they ended, and their results, until nobody asks for them any more.",
+                lambda: [((), self.long_calls())],
+            ),
             self.images_converted,
             self.result_tokens,
             self.tokens_per_result,

@@ -81,6 +81,8 @@ class Telemetry:
     def _count(self, call: CallRecord) -> None:
         metrics, upstream = self.metrics, call.upstream
         metrics.calls.add(1, upstream, call.outcome)
+        if call.from_cache:
+            metrics.calls_from_cache.add(1, upstream)
         metrics.call_seconds.observe(call.seconds, upstream)
         for direction, size in (("in", call.bytes_in), ("raw", call.bytes_raw), ("out", call.bytes_out)):
             metrics.call_bytes.add(size, upstream, direction)

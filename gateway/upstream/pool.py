@@ -39,7 +39,8 @@ class Upstreams(Mapping[str, Upstream]):
     `asleep`, each is connected on its first request.
 
     `logins` are those of principals; `principal` is the one that uses the gateway alone, or operates it. `came_with`
-    returns the verified token with which a principal has come. `recorder` records what they answer.
+    returns the verified token with which a principal has come. `recorder` records what they answer. `newer` are the
+    revisions after the newest one that are spoken.
 
     The same task has to enter and exit. Leaving ends every connection and every process, even if it is cancelled.
     """
@@ -56,7 +57,9 @@ class Upstreams(Mapping[str, Upstream]):
         principal: str = "local",
         came_with: CameWithOf = nobody_came,
         recorder: Recorder | None = None,
+        newer: tuple[str, ...] = (),
     ) -> None:
+        self._newer = newer
         self._asleep = asleep
         self._recorder = recorder
         self._logins = logins
@@ -186,6 +189,7 @@ class Upstreams(Mapping[str, Upstream]):
             principal=self._principal,
             came_with=self._came_with,
             recorder=self._recorder,
+            newer=self._newer,
         )
 
     def _started(self, name: str, settings: UpstreamSettings, predecessor: Upstream | None = None) -> Upstream:

@@ -96,7 +96,8 @@ class Upstream:
     `recorder` records what it answers.
 
     `expected` returns the host that is known in advance, as on stdio; the default connection is then opened for it.
-    `attendance` has the connected hosts, which keep their sessions.
+    `attendance` has the connected hosts, which keep their sessions. `newer` are the revisions after the newest one that
+    are spoken with it.
     """
 
     def __init__(
@@ -115,6 +116,7 @@ class Upstream:
         is_personal: bool = False,
         came_with: CameWithOf = nobody_came,
         recorder: Recorder | None = None,
+        newer: tuple[str, ...] = (),
     ) -> None:
         self.name = name
         self.principal = principal
@@ -124,7 +126,7 @@ class Upstream:
         self._logins = logins
         self._came_with = came_with
         self._launches = launches or LaunchTurns()
-        self._subject = Subject(name, settings, Secrets(settings), self._tokens(settings))
+        self._subject = Subject(name, settings, Secrets(settings), self._tokens(settings), newer)
         self._recorder = recorder
         self._on_change = on_change
         self._expected = expected
@@ -408,6 +410,7 @@ class Upstream:
             is_personal=True,
             came_with=self._came_with,
             recorder=self._recorder,
+            newer=self._subject.newer,
         )
 
     def _begin_other(self, other: Upstream) -> None:

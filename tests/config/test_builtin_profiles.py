@@ -272,6 +272,7 @@ def test_the_default_is_what_the_design_says():
             },
         ),
         ("copilot-cli", {"image.show": "line", "tools.name_max": 128}),
+        ("antigravity", {"image.show": "native", "wait.call": 180, "wait.early_answer": 170}),
         ("cursor", {"image.show": "native", "tools.name_max": 60, "structured.host": "replaces-all"}),
         ("zed", {"image.show": "native", "tools.host_prefix": "", "wait.call": 60}),
         ("roo-code", {"image.show": "native", "tools.host_prefix": "mcp--{server}--", "error.prefix": False}),

@@ -46,6 +46,19 @@ CLIENT_SCENARIOS: dict[str, tuple[str, ...]] = {
 EXTENSION_SCENARIOS = ("sep-2640-skills-enumeration", "sep-2640-skills-manifest", "sep-2640-skills-directory")
 """The server scenarios of skills, which belong to no revision."""
 
+TASK_SCENARIOS = (
+    "tasks-lifecycle",
+    "tasks-capability-negotiation",
+    "tasks-wire-fields",
+    "tasks-request-state-removal",
+    "tasks-mrtr-input",
+    "tasks-request-headers",
+    "tasks-dispatch-and-envelope",
+    "tasks-required-task-error",
+    "tasks-mrtr-composition",
+)
+"""The server scenarios of tasks (SEP-2663), without the one that the suite itself always skips."""
+
 EXTENSIONS = "extensions"
 """Stands for a revision: the scenarios of extensions belong to none."""
 
@@ -137,8 +150,12 @@ class Suite:
         """What all server scenarios of this revision find at `url`, and those of extensions."""
         found = self._run("server", "--url", url, "--suite", "all", "--spec-version", era)
         for scenario in EXTENSION_SCENARIOS:
-            found += self._run("server", "--url", url, "--scenario", scenario, "--spec-version", era, "--force")
+            found += self.extension(url, scenario, era)
         return found
+
+    def extension(self, url: str, scenario: str, era: str) -> list[Check]:
+        """What one scenario of an extension finds at `url`."""
+        return self._run("server", "--url", url, "--scenario", scenario, "--spec-version", era, "--force")
 
     def client(self, scenario: str, era: str, *options: str) -> list[Check]:
         """What one client scenario finds about `client.py`, called with these options."""

@@ -164,6 +164,7 @@ class FakeShaped:
     result: dict[str, Any]
     envelope: Envelope
     notes: tuple[Note, ...] = ()
+    kept: tuple[str, ...] = ()
 
 
 class FakeShaper:

@@ -86,6 +86,10 @@ async def test_an_equal_call_is_answered_from_the_cache_which_says_so(router, do
     assert 0 <= said["ageMs"] < 30_000
     assert 30_000 < said["ttlMs"] <= 60_000
     assert text(await call(served, page=2)) == "2"
+    numbers = served.telemetry.metrics.exposition().splitlines()
+    assert 'mcp_gateway_calls_from_cache_total{upstream="docs"} 1' in numbers
+    assert f"mcp_gateway_result_cache_bytes {served.telemetry.metrics.cached_bytes()}" in numbers
+    assert served.telemetry.metrics.cached_bytes() > 0
 
 
 async def test_each_principal_has_results_of_its_own_over_any_session(router, docs):

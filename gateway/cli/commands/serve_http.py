@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from gateway._version import __version__
 from gateway.cli.cluster_membership import join, link_key_of, opened_cluster
 from gateway.cli.commands.proxy import proxy_beside
 from gateway.cli.controlled_gateway import HostFacingState, Start, controlled_gateway
+from gateway.cli.experimental_parts import discovery_of, file_routes, identity_over_http
 from gateway.cli.http_addresses import (
     console_address,
     login_base,
@@ -103,7 +103,6 @@ async def serve_http_with(
     from gateway.serving.access import Access
     from gateway.serving.content.routes import content_routes
     from gateway.serving.logins.routes import login_routes
-    from gateway.serving.mcp.handshake import Identity
     from gateway.serving.mcp.http import http_app
     from gateway.serving.mcp.running_requests import RunningRequests
     from gateway.serving.mcp.security import check_bind
@@ -159,7 +158,7 @@ async def serve_http_with(
             app = http_app(
                 router,
                 settings.http,
-                Identity(own.name, __version__, instructions=own.instructions, others=router.introductions),
+                identity_over_http(gateway),
                 access=access,
                 profile_names=lambda: router.profile_names,
                 toolsets=lambda: router.toolsets,
@@ -171,6 +170,7 @@ async def serve_http_with(
                 public=[
                     *login_routes(gateway.login_desk, client_document(own.public_url) if own.public_url else None),
                     *([] if authorization is None else authorization.routes()),
+                    *file_routes(gateway),
                     *console_routes(console, access),
                 ],
                 bases=Bases(own.root_path, settings.http.trusted_proxies),
@@ -179,6 +179,7 @@ async def serve_http_with(
                 cluster=cluster,
                 requests=running,
                 worker=worker,
+                discovery=discovery_of(settings),
             )
             reached.serves(app.state.downstream)
             attached = None if beside is None else partial(beside.attached, gateway)

@@ -12,6 +12,7 @@ from gateway.cli.diagnosis.access import check_access
 from gateway.cli.diagnosis.check_context import CheckContext
 from gateway.cli.diagnosis.command_line import command_line
 from gateway.cli.diagnosis.findings import CheckResult, Level, list_names
+from gateway.cli.diagnosis.skills import check_skills
 from gateway.cli.diagnosis.tool_lists import HostOffer, beyond, check_declared, offered
 from gateway.config.find_config import cache_folder, state_folder
 from gateway.config.schema import UpstreamSettings
@@ -60,6 +61,7 @@ async def check_upstreams(context: CheckContext) -> list[CheckResult]:
                     tasks.start_soon(_timed, upstream, took, first)
         now = {name: _Snapshot.of(upstream) for name, upstream in upstreams.items()}
         pins = await anyio.to_thread.run_sync(_pinned, context, upstreams)
+        skills = await check_skills(upstreams)
     # An upstream that has failed is reported as failed, although it may be starting again by now.
     states = {name: seen if seen.state is UpstreamState.READY else first.get(name, seen) for name, seen in now.items()}
     other_ways = await _other_ways(settings.upstreams, states)
@@ -71,6 +73,7 @@ async def check_upstreams(context: CheckContext) -> list[CheckResult]:
         findings += _state(name, seen, upstream, took[name], other_ways.get(name), context.environ, command)
         if seen.state is UpstreamState.READY:
             findings += _tools(name, seen, settings.upstreams[name], offers)
+        findings += skills.get(name, ())
         findings += pins.get(name, ())
     lists = {name: [str(tool.get("name")) for tool in seen.tools] for name, seen in states.items()}
     return [*findings, *beyond(offers), *check_access(settings, lists, context.hosts)]

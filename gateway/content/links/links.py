@@ -60,14 +60,18 @@ class Links:
         """Whether the HTTP side runs, so that links can be made."""
         return self._served_at is not None
 
+    @property
+    def base(self) -> str | None:
+        """The address that links begin with; None if no HTTP side runs."""
+        return None if self._served_at is None else self._public_url or current_base() or self._served_at
+
     def link(self, stored: Stored, owner: str) -> str | None:
         """Return a link to this content of `owner`; None if the gateway has no HTTP side.
 
         Links to the same content are identical for a quarter of their lifetime, and so are prompts that contain them.
         """
-        if self._served_at is None:
+        if (base := self.base) is None:
             return None
-        base = self._public_url or current_base() or self._served_at
         step = max(1, math.ceil(self._lifetime / 4))
         expires = math.ceil((self._clock() + self._lifetime) / step) * step
         query = urlencode({"expires": expires, "signature": self._signature(stored.handle, expires, owner)})

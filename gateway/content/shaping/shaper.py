@@ -22,7 +22,7 @@ from gateway.content.shaping.settle import Outcomes, settle
 from gateway.core import wording
 from gateway.core.apps import AppResult, Mirrored, for_app, mirrored
 from gateway.core.model.blocks import TextBlock
-from gateway.core.model.effects import Effect, MediaWork, Outcome
+from gateway.core.model.effects import Effect, Kept, MediaWork, Outcome
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.json_size import MANY_VALUES, Size, size_of
 from gateway.core.model.json_values import is_list
@@ -49,6 +49,12 @@ class Shaped:
     envelope: Envelope
     effects: tuple[Effect, ...]
     outcomes: Mapping[str, Outcome]
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The handles of the content that was kept for it."""
+        found = (outcome.handle for outcome in self.outcomes.values() if isinstance(outcome, Kept))
+        return tuple(handle for handle in found if handle is not None)
 
 
 class _First(NamedTuple):

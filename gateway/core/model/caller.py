@@ -19,7 +19,8 @@ class Caller:
     in lower case; `log_level` is the minimum level of the log messages that it wants, None if it never set one. `model`
     is the model behind the host, if the host names it (Codex does, with each call). `grant` is what it may reach;
     `token` the name of the token that says so. `toolsets` are the names of those that all narrow the grant further.
-    `on_stdio`: the host is a program of this machine's user, which has started the gateway.
+    `on_stdio`: the host is a program of this machine's user, which has started the gateway. `chooses_outputs`: it is
+    of the revision in which hosts choose the forms of results (`core.results.output_variants`).
     """
 
     revision: str = REVISIONS[0]
@@ -38,6 +39,7 @@ class Caller:
     token: str | None = None
     toolsets: tuple[str, ...] = ()
     on_stdio: bool = False
+    chooses_outputs: bool = False
 
     @property
     def is_modern(self) -> bool:

@@ -20,6 +20,8 @@ UNKNOWN_RESOURCE = frozenset({RESOURCE_NOT_FOUND, INVALID_PARAMS, METHOD_NOT_FOU
 OVERLOADED = -32011
 """The gateway, or one of its upstreams, can take no more for now; the data has `retryAfter` in seconds."""
 HEADER_MISMATCH = -32020
+MISSING_CAPABILITY = -32021
+"""A request needs a capability of the host that it does not declare; the data names it (2026-07-28)."""
 UNSUPPORTED_PROTOCOL_VERSION = -32022
 
 LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
@@ -33,6 +35,9 @@ SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 """The notification that begins the stream of a subscription."""
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+
+TASK_ID = "taskId"
+"""The param of `tasks/*` that names the task, and that the header `Mcp-Name` repeats (SEP-2663)."""
 
 SKILLS_EXTENSION = "io.modelcontextprotocol/skills"
 """The extension of servers that have skills (https://modelcontextprotocol.io/seps/2640-skills-extension)."""

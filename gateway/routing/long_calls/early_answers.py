@@ -228,7 +228,9 @@ class EarlyAnswers:
     async def _still_running(self, call: LongCall, context: RequestContext) -> dict[str, Any]:
         """Say that the call goes on: as an error if the host would refuse a result without structured content."""
         catalogue = await self._catalogues.offered(context)
-        declares = any(tool["name"] == call.name and "outputSchema" in tool for tool in catalogue.tools)
+        declares = not context.caller.chooses_outputs and any(
+            tool["name"] == call.name and "outputSchema" in tool for tool in catalogue.tools
+        )
         return _text(call_texts.still_running(call), is_error=declares)
 
 

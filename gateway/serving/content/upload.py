@@ -45,7 +45,7 @@ class Upload:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        body = _Body(request, self._max_bytes)
+        body = Body(request, self._max_bytes)
         try:
             response = await self._taken(request, body)
         except ClientDisconnect:
@@ -55,7 +55,7 @@ class Upload:
             await body.rest()
         return await response(scope, receive, send)
 
-    async def _taken(self, request: Request, body: "_Body") -> Response:
+    async def _taken(self, request: Request, body: "Body") -> Response:
         headers = request.headers
         owner = request.scope.get(PRINCIPAL_SCOPE)
         if owner in (None, Caller().principal):  # that is anyone who can reach the loopback
@@ -79,14 +79,14 @@ class Upload:
             link = self._links.link(stored, owner)
         return JSONResponse(content_as_json(stored, link), 201, {"Cache-Control": "no-store"})
 
-    async def _put(self, body: "_Body", owner: str, declared: str | None, name: str | None) -> Stored:
+    async def _put(self, body: "Body", owner: str, declared: str | None, name: str | None) -> Stored:
         async with aclosing(body.chunks()) as chunks:
             head, rest = await peeked(chunks)
             async with aclosing(rest) as content:
                 return await self._store.put(content, owner=owner, media_type=typed(head, declared, name), name=name)
 
 
-class _Body:
+class Body:
     """A request's body, of at most `limit` bytes."""
 
     def __init__(self, request: Request, limit: int) -> None:

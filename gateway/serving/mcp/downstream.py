@@ -21,19 +21,29 @@ from pydantic import ValidationError
 
 from gateway.admission.admission import Admitted
 from gateway.content.links.base_url import BASE_SCOPE, answering_under
+from gateway.core.model.apps_extension import declares
 from gateway.core.model.caller import Caller
 from gateway.core.model.change import Change
 from gateway.core.model.json_safe import is_json_safe, to_json_safe
 from gateway.core.model.json_shape import DEEPEST, is_deep
 from gateway.core.model.json_size import MANY_VALUES
 from gateway.core.model.revisions import MODERN_REVISIONS
-from gateway.core.model.wire import INVALID_PARAMS
-from gateway.errors import Overloaded
+from gateway.core.model.wire import INVALID_PARAMS, MISSING_CAPABILITY
+from gateway.core.results.output_variants import (
+    REQUESTED,
+    REVISION,
+    in_chosen_outputs,
+    with_variants,
+    without_variants,
+)
+from gateway.errors import GatewayError, Overloaded
+from gateway.routing.long_calls.task_states import takes_tasks
 from gateway.serving.mcp.announce_changes import Announcer
 from gateway.serving.mcp.cluster_port import SessionJournal
 from gateway.serving.mcp.early_stdio import Arrival
+from gateway.serving.mcp.era_headers import check_task_header
 from gateway.serving.mcp.failures import as_error, as_result, safe_error, sole_gateway_error, unexpected
-from gateway.serving.mcp.handshake import Identity, Refusal, discover_result, initialize_result
+from gateway.serving.mcp.handshake import TASKS_EXTENSION, Identity, Refusal, discover_result, initialize_result
 from gateway.serving.mcp.hosts import HostChannel, host_channel, introduce, set_level
 from gateway.serving.mcp.kept_lists import LISTS, AskedList, KeptLists
 from gateway.serving.mcp.list_keeper import ListKeeper
@@ -174,13 +184,15 @@ class Downstream:
                 self._note_opened(ctx)
                 return result
             if ctx.method == "server/discover" and modern:
-                return discover_result(self._towards(ctx), ctx.params)
-            if ctx.method not in SERVED | (OF_TASKS if modern else OF_THE_CONNECTION):
+                chooses = caller is not None and caller.chooses_outputs
+                return discover_result(self._towards(ctx), ctx.params, tasks=not chooses)
+            if ctx.method not in SERVED | self.identity.methods | (OF_TASKS if modern else OF_THE_CONNECTION):
                 return await call_next(ctx)
             if caller is None:
                 raise Refusal(INVALID_PARAMS, "the connection has to be initialized before this request")
             if ctx.method in OF_THE_CONNECTION:
                 return await self._change_connection(ctx, caller)
+            check_task_header(ctx.method, ctx.params or {}, ctx.request)
         except Refusal as refusal:
             raise safe_error(refusal.code, refusal.message, refusal.data) from None
         except MCPError as error:
@@ -278,10 +290,16 @@ class Downstream:
         if request.method != "tools/list":
             return await finish(result)
         tools, era = result["tools"], "modern" if request.revision in MODERN_REVISIONS else "handshake"
-        if (written := self._written.get(era, tools)) is not None:
+        chooses, pages = request.caller.chooses_outputs, declares(request.caller.capabilities)
+        form = era if not chooses else f"{REVISION} with pages" if pages else REVISION
+        if (written := self._written.get(form, tools)) is not None:
             return {**await finish({**result, "tools": []}), "tools": written}
+        if chooses:
+            result = {**result, "tools": [with_variants(tool, shows_pages=pages) for tool in tools]}
+        elif self.identity.newer:  # upstreams may have been asked for the forms of their results
+            result = {**result, "tools": without_variants(tools)}
         finished = await finish(result)
-        return {**finished, "tools": self._written.keep(era, tools, finished["tools"])}
+        return {**finished, "tools": self._written.keep(form, tools, finished["tools"])}
 
     def _noticed(self, ctx: ServerRequestContext[Any, Any], modern: bool) -> Caller | None:
         """Return the caller, or None if its connection is not initialized yet."""
@@ -297,7 +315,24 @@ class Downstream:
         return caller
 
     async def _result(self, request: "HostRequest") -> dict[str, Any]:
-        """Return the service's answer as raw JSON. A failure for the model to read is a result as well.
+        """Return the service's answer as raw JSON, of a call in the forms that the host has chosen, if it chooses.
+
+        Raises:
+            MCPError: a failure that is not for the model to read.
+        """
+        if request.method in OF_TASKS and not takes_tasks(request.caller):
+            needed: dict[str, Any] = {"requiredCapabilities": {"extensions": {TASKS_EXTENSION: {}}}}
+            raise MCPError(MISSING_CAPABILITY, f"{request.method} needs the extension {TASKS_EXTENSION}", needed)
+        result = await self._responded(request)
+        if request.method != "tools/call" or not request.caller.chooses_outputs:
+            return result
+        try:
+            return in_chosen_outputs(result, (request.params or {}).get(REQUESTED))
+        except GatewayError as error:
+            raise as_error(error, request.revision) from error
+
+    async def _responded(self, request: "HostRequest") -> dict[str, Any]:
+        """Return the service's answer. A failure for the model to read is a result as well.
 
         Raises:
             MCPError: any other failure.

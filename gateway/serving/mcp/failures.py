@@ -22,6 +22,7 @@ from gateway.errors import (
     AuditUnavailable,
     ContentError,
     ExpiredHandle,
+    FileRefused,
     GatewayError,
     InvalidRequest,
     MediaError,
@@ -88,6 +89,8 @@ def as_error(error: GatewayError, revision: str) -> MCPError:
     data: dict[str, Any] | None = None
     if isinstance(error, UnknownResource) and error.uri is not None:
         data = {"uri": error.uri}
+    elif isinstance(error, FileRefused) and error.data is not None:
+        data = dict(error.data)
     elif isinstance(error, Overloaded | UpstreamBusy):
         data = {RETRY_AFTER: error.retry_after}
     return safe_error(_code_of_era(code, revision), str(error), data)

@@ -45,7 +45,8 @@ TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 class Identity(NamedTuple):
     """The gateway's identity for hosts: the protocol's `serverInfo` and `instructions`.
 
-    `instructions` are the gateway's own, `others` those of its upstreams.
+    `instructions` are the gateway's own, `others` those of its upstreams; `newer` are further revisions,
+    `methods` further methods.
     """
 
     name: str
@@ -53,6 +54,8 @@ class Identity(NamedTuple):
     title: str | None = None
     instructions: str | None = None
     others: Introductions = Introductions()
+    newer: tuple[str, ...] = ()
+    methods: frozenset[str] = frozenset()
 
     def server_info(self) -> dict[str, Any]:
         """The protocol's `Implementation` object."""
@@ -136,13 +139,18 @@ def initialize_result(identity: Identity, params: Mapping[str, Any] | None) -> d
     return {**result, **identity.introduction(given["clientInfo"])}
 
 
-def discover_result(identity: Identity, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the answer to `server/discover`, with the fields that every result of 2026-07-28 has."""
+def discover_result(
+    identity: Identity, params: Mapping[str, Any] | None = None, *, tasks: bool = True
+) -> dict[str, Any]:
+    """Return the answer to `server/discover`, with the fields that every result of 2026-07-28 has.
+
+    `tasks` is false for a host that is given none.
+    """
     meta = (params or {}).get("_meta")
     client = as_object(meta).get(CLIENT_INFO)
     result: dict[str, Any] = {
-        "supportedVersions": list(MODERN_REVISIONS),
-        "capabilities": capabilities(modern=True, skills=identity.others.may_have_skills),
+        "supportedVersions": [*MODERN_REVISIONS, *identity.newer],
+        "capabilities": capabilities(modern=tasks, skills=identity.others.may_have_skills),
         "resultType": "complete",
         "ttlMs": 0,
         "cacheScope": "private",

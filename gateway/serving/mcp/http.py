@@ -35,6 +35,7 @@ from gateway.serving.mcp.health_routes import observing
 from gateway.serving.mcp.http_sessions import ResumableSessions
 from gateway.serving.mcp.kept_lists import KeptLists
 from gateway.serving.mcp.modern_http import ModernEndpoint
+from gateway.serving.mcp.next_revision import NextRevisionMiddleware
 from gateway.serving.mcp.profile_choice import ProfileMiddleware, ProfileNames
 from gateway.serving.mcp.request_caller import IDENTIFIED_SCOPE
 from gateway.serving.mcp.running_requests import RunningRequests
@@ -50,6 +51,7 @@ from gateway.serving.mcp.security import (
     refused_response,
     tls_files,
 )
+from gateway.serving.mcp.server_card import Discovery, PublicDocuments, discovery_routes
 from gateway.serving.mcp.service import Service
 from gateway.serving.mcp.sse import MESSAGES_PATH, SseEndpoints
 from gateway.serving.mcp.toolset_choice import ToolsetMiddleware, ToolsetsOf
@@ -74,6 +76,7 @@ def http_app(
     cluster: ClusterPort | None = None,
     requests: RunningRequests | None = None,
     worker: WorkerPort | None = None,
+    discovery: Discovery | None = None,
 ) -> Starlette:
     """Return the application: `/mcp`, `/sse`, SSE's route for messages, a page at `/`.
 
@@ -85,7 +88,8 @@ def http_app(
     ones that need no token. `bases` and `public_url` are the addresses at which the gateway is reached. `on_too_many`
     is called with whoever sends too many requests. `cluster` has the other replicas, if there may be any; `worker` is
     given if they are the workers of one machine. `requests` also counts what `content` answers, if that may end before
-    the gateway does. The application's lifespan must be run.
+    the gateway does. `discovery` has the documents that say what this server is. The application's lifespan must be
+    run.
     `app.state.draining` ends event streams and `app.state.drain` the service (see `serve_http`); `app.state.downstream`
     is the MCP server.
     """
@@ -116,6 +120,9 @@ def http_app(
     messages = MESSAGES_PATH if cluster is None else f"{MESSAGES_PATH}/~{cluster.own}"
     sse = SseEndpoints(downstream, security, settings.max_request_bytes, settings.max_unread_bytes, messages)
     public = (*public, *resource_metadata(access, public_url))
+    bases = bases or Bases()
+    described = [] if discovery is None else discovery_routes(discovery, public_url)
+    for_anybody = described if discovery is not None and discovery.settings.public else []
     draining, drain = Draining(), Drain(downstream.requests, settings.drain_grace)
 
     @asynccontextmanager
@@ -123,7 +130,10 @@ def http_app(
         async with downstream.running(), manager.run(), events.expiring():
             yield
 
-    attended: ASGIApp = AttendanceMiddleware(EraHeaderMiddleware(scoped), downstream.attending)
+    of_era: ASGIApp = EraHeaderMiddleware(scoped)
+    if identity.newer:
+        of_era = NextRevisionMiddleware(of_era, settings.max_request_bytes)
+    attended: ASGIApp = AttendanceMiddleware(of_era, downstream.attending)
     attended = drain.refusing_sessions(attended)
     if cluster is not None:
         attended = cluster.in_sessions(attended, manager)
@@ -146,6 +156,7 @@ def http_app(
             *observed,
             *content,
             *public,
+            *described,
             *endpoint("/mcp", attended),
             *endpoint("/sse", sse.stream),
             # Profile and toolset are fixed when the stream is opened: they are part of the path that the host is given.
@@ -153,8 +164,9 @@ def http_app(
             *([] if cluster is None else endpoint(MESSAGES_PATH + "/~{replica}", cluster.to_streams, by_header=False)),
         ],
         middleware=[
+            *([Middleware(PublicDocuments, for_anybody, bases)] if for_anybody else []),
             *([] if cluster is None else [Middleware(cluster.recognising)]),
-            Middleware(Guard, access, allowed, bases or Bases(), public, public_url, on_too_many),
+            Middleware(Guard, access, allowed, bases, public, public_url, on_too_many),
             Middleware(LargeBodyMiddleware, service.admission),
         ],
         exception_handlers={404: _not_found, 405: _not_allowed},

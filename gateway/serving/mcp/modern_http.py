@@ -42,6 +42,7 @@ from gateway.core.model.wire import OVERLOADED
 from gateway.serving.mcp.bodies import read_body, replayed
 from gateway.serving.mcp.cluster_port import ClusterPort
 from gateway.serving.mcp.downstream import Downstream, HostRequest, safe_params
+from gateway.serving.mcp.era_headers import names_task
 from gateway.serving.mcp.event_stream import PING_SECONDS, AnswerStream, Companion
 from gateway.serving.mcp.failures import RETRY_AFTER
 from gateway.serving.mcp.hosts import HostChannel
@@ -142,6 +143,8 @@ class ModernEndpoint:
         if not isinstance(route, InboundModernRoute):
             return None
         if method == "tools/call" and not self._headers_agree(route.protocol_version, params, request):
+            return None
+        if method in OF_TASKS and not names_task(params, headers):
             return None
         is_simple = len(body) <= _SMALL and not may_be_deep(body)
         return _Checked(request_id, method, params, route.protocol_version, is_simple)

@@ -34,6 +34,9 @@ PROFILE_SCOPE = "gateway.profile"
 TOOLSETS_SCOPE = "gateway.toolsets"
 """Key of an HTTP request's ASGI scope for the toolsets that it is narrowed to, by name (`ToolsetScope`)."""
 
+CHOOSES_SCOPE = "gateway.chooses_outputs"
+"""Key of an HTTP request's ASGI scope that is there if its host chooses the forms of results (`next_revision`)."""
+
 IDENTIFIED_SCOPE = "gateway.identified"
 """Key of an HTTP request's ASGI scope for whoever sent its token (`Identified`)."""
 
@@ -144,6 +147,7 @@ def _sender(request: object) -> dict[str, Any]:
         "grant": grant_of(request),
         "token": token_of(request),
         "toolsets": _toolsets_of(request.scope),
+        "chooses_outputs": CHOOSES_SCOPE in request.scope,
     }
 
 

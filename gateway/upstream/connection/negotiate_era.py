@@ -72,16 +72,18 @@ def envelope(revision: str, identity: ClientIdentity) -> dict[str, Any]:
     return meta if identity.log_level is None else {**meta, LOG_LEVEL: identity.log_level}
 
 
-async def agree(ask: Ask, identity: ClientIdentity, first: Era, patience: float | None = None) -> Opening:
+async def agree(
+    ask: Ask, identity: ClientIdentity, first: Era, patience: float | None = None, newer: tuple[str, ...] = ()
+) -> Opening:
     """Agree on an era and a revision. `first` is the era to try first, and `patience` (default `PATIENCE`) the seconds
-    for a response to `server/discover`.
+    for a response to `server/discover`. `newer` are revisions that are spoken besides, oldest first.
 
     Raises the server's response to `initialize` (UpstreamRefused, HttpStatus) if it speaks neither era, NotMcp if its
     response makes no sense, and whatever else `ask` raises.
     """
     if first == "modern":
         try:
-            return await _probe(ask, identity, patience)
+            return await _probe(ask, identity, patience, newer)
         except (UpstreamRefused, NotMcp, TimeoutError):
             return await _initialize(ask, identity)
         except HttpStatus as refusal:
@@ -96,7 +98,7 @@ async def agree(ask: Ask, identity: ClientIdentity, first: Era, patience: float 
             raise
         refusal = error
     with suppress(UpstreamRefused, HttpStatus, TimeoutError):
-        return await _probe(ask, identity, patience)
+        return await _probe(ask, identity, patience, newer)
     raise refusal
 
 
@@ -119,7 +121,7 @@ async def _initialize(ask: Ask, identity: ClientIdentity) -> Opening:
     )
 
 
-async def _probe(ask: Ask, identity: ClientIdentity, patience: float | None) -> Opening:
+async def _probe(ask: Ask, identity: ClientIdentity, patience: float | None, newer: tuple[str, ...]) -> Opening:
     """Send `server/discover`. Raises TimeoutError soon if the server ignores it."""
     opening: Opening | None = None
     refusal: Exception = TimeoutError("server/discover is not answered")
@@ -136,7 +138,7 @@ async def _probe(ask: Ask, identity: ClientIdentity, patience: float | None) -> 
         tasks.start_soon(hurry)
         with anyio.move_on_after(PATIENCE if patience is None else patience):
             try:
-                opening = await _discover(ask, identity)
+                opening = await _discover(ask, identity, newer)
             except (UpstreamRefused, HttpStatus, NotMcp) as error:
                 refusal = error
         tasks.cancel_scope.cancel()
@@ -145,20 +147,20 @@ async def _probe(ask: Ask, identity: ClientIdentity, patience: float | None) -> 
     return opening
 
 
-async def _discover(ask: Ask, identity: ClientIdentity) -> Opening:
+async def _discover(ask: Ask, identity: ClientIdentity, newer: tuple[str, ...]) -> Opening:
     try:
-        return await _discover_at(NEWEST_MODERN, ask, identity)
+        return await _discover_at(NEWEST_MODERN, ask, identity, newer)
     except UpstreamRefused as refusal:
         supported = as_dict(refusal.data) if refusal.code == UNSUPPORTED_PROTOCOL_VERSION else None
-        mutual = _newest_mutual(supported.get("supported") if supported else None)
+        mutual = _newest_mutual(supported.get("supported") if supported else None, newer)
         if mutual is None:
             raise
-        return await _discover_at(mutual, ask, identity)
+        return await _discover_at(mutual, ask, identity, newer)
 
 
-async def _discover_at(revision: str, ask: Ask, identity: ClientIdentity) -> Opening:
+async def _discover_at(revision: str, ask: Ask, identity: ClientIdentity, newer: tuple[str, ...]) -> Opening:
     result = await ask("server/discover", {"_meta": envelope(revision, identity)}, revision)
-    mutual = _newest_mutual(result.get("supportedVersions"))
+    mutual = _newest_mutual(result.get("supportedVersions"), newer)
     if mutual is None:
         raise NotMcp(f"speaks only protocol versions {result.get('supportedVersions')!r}, which the gateway does not")
     meta = as_dict(result.get("_meta")) or {}
@@ -171,7 +173,7 @@ async def _discover_at(revision: str, ask: Ask, identity: ClientIdentity) -> Ope
     )
 
 
-def _newest_mutual(offered: object) -> str | None:
+def _newest_mutual(offered: object, newer: tuple[str, ...]) -> str | None:
     """Return the newest known modern revision among those offered."""
     known = as_list(offered)
-    return next((one for one in reversed(MODERN_REVISIONS) if one in known), None)
+    return next((one for one in reversed((*MODERN_REVISIONS, *newer)) if one in known), None)

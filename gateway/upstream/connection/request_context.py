@@ -1,6 +1,8 @@
 """The context of a host's request, resolved once on arrival and passed down unchanged."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from gateway.core.model.caller import Caller
 from gateway.core.profiles.profile import Profile
@@ -35,5 +37,7 @@ class RequestContext:
     the tool is for the model."""
     within: str = ""
     """The tool of the gateway's own whose script makes this call, so that the script gets the result, and no model."""
+    outputs: Sequence[Any] | None = None
+    """The forms of the result that the host has chosen (`core.results.output_variants`); None if it chooses none."""
     audit: AuditEntry = NOT_AUDITED
     """The request's entry in the audit trail."""

@@ -5,7 +5,7 @@ silently); only what the protocol itself requires is checked here.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
@@ -30,13 +30,15 @@ from gateway.core.model.json_shape import is_deep, without_deep
 from gateway.core.model.json_size import MANY_VALUES
 from gateway.core.model.json_values import as_list, is_dict, is_list, is_object
 from gateway.core.model.revisions import Era
-from gateway.core.model.wire import LOG_LEVELS, WireObject
+from gateway.core.model.wire import LOG_LEVELS, TASK_ID, WireObject
+from gateway.core.results.output_variants import REVISION
 from gateway.core.wording import nested_too_deeply, plain
 from gateway.errors import GatewayError, UpstreamLost, UpstreamRefused
 from gateway.upstream.connection.allowance import Allowance
 from gateway.upstream.connection.client_identity import ClientIdentity
 from gateway.upstream.connection.deadlines import Deadline, ProgressCallback, ProgressRelay
 from gateway.upstream.connection.negotiate_era import Opening, agree, envelope
+from gateway.upstream.connection.result_forms import ResultForms
 from gateway.upstream.transports.channel import TIMED_OUT, Channel
 from gateway.upstream.transports.failures import ConnectionEnded, NotMcp, SessionExpired, Subject, failure_of
 from gateway.upstream.transports.platforms import Work
@@ -68,6 +70,7 @@ class Session:
         self.identity = identity
         self._level: str | None = None
         self._header_maps: dict[str, dict[tuple[str, ...], str]] = {}
+        self._forms = ResultForms()
         self._running = 0
         self._fewer: anyio.Event | None = None
         """Set when a request has ended, if somebody waits for that."""
@@ -127,7 +130,7 @@ class Session:
         `patience` is the seconds for a response to `server/discover` (default `negotiate_era.PATIENCE`).
         """
         with self._ours(None):
-            opening = await agree(self._ask, self.identity, first, patience)
+            opening = await agree(self._ask, self.identity, first, patience, self._subject.newer)
         self.opening = opening
         if opening.era == "handshake":
             await self._dispatcher.notify("notifications/initialized", None, {"headers": self._version_header()})
@@ -140,11 +143,13 @@ class Session:
         deadline: Deadline,
         on_progress: ProgressCallback | None = None,
         identity: ClientIdentity | None = None,
+        chosen: Sequence[Any] | None = None,
     ) -> dict[str, Any]:
         """Send a request, and return its raw result, complete or asking for input.
 
         Progress is always requested, since it keeps a long call alive. `identity` is presented to a modern upstream
-        in place of the identity that opened the session.
+        in place of the identity that opened the session. `chosen` are the forms of the result that the host has chosen,
+        if it chooses.
 
         An UpstreamLost caused by SessionExpired means that the upstream refused the request without processing it.
         """
@@ -154,9 +159,12 @@ class Session:
         try:
             deadline.touch()
             with self._ours(method):
+                forms = self._forms if method == "tools/call" and self.opening.revision == REVISION else None
+                if forms is not None:
+                    params = forms.asking(params, chosen, identity or self.identity)
                 answer = _answer(method, await self._send(method, params, relay, identity), identity)
                 await relay.drain()
-                return answer
+                return answer if forms is None else forms.given(params, answer)
         finally:
             self._running -= 1
             if self._fewer is not None:
@@ -203,6 +211,9 @@ class Session:
         """
         tools = await self.list_all("tools/list", "tools", pages, allowance)
         tools = tuple(tool for tool in tools if isinstance(tool.get("name"), str))
+        if self.opening.revision == REVISION:
+            with self._ours("tools/list"):
+                tools = self._forms.listed(tools)
         if self.opening.era == "modern" and self._channel.is_http:
             tools = tuple(tool for tool in tools if find_invalid_x_mcp_header(tool.get("inputSchema")) is None)
             self._header_maps = {tool["name"]: x_mcp_header_map(tool.get("inputSchema")) for tool in tools}
@@ -307,7 +318,7 @@ class Session:
         headers = self._version_header()
         if self.opening.era == "modern" and self._channel.is_http:
             headers[MCP_METHOD_HEADER] = method
-            key = NAME_BEARING_METHODS.get(method)
+            key = TASK_ID if method.startswith("tasks/") else NAME_BEARING_METHODS.get(method)
             if key is not None and isinstance(name := params.get(key), str):
                 headers[MCP_NAME_HEADER] = encode_header_value(name)
             arguments = params.get("arguments")

@@ -328,6 +328,7 @@ class SupervisedConnection:
         session = await self._connected(tokens)
         alone = session.opening.era == "handshake" and session.identity.is_interactive
         host, on_progress = (context.host, context.on_progress) if context is not None else (None, None)
+        chosen = None if context is None else context.outputs
         try:
             async with self.host_requests.call(host, deadline, alone=alone, turns=self._turns):
                 deadline.wait_reason = _STARTING
@@ -336,7 +337,7 @@ class SupervisedConnection:
                 deadline.wait_reason = None
                 if identity is not None and identity.log_level is not None:
                     await session.want_logs(identity.log_level)
-                return await session.request(method, params, deadline, on_progress, identity)
+                return await session.request(method, params, deadline, on_progress, identity, chosen)
         except CallQueueFull as full:
             raise UpstreamBusy(self.name, full.words, remedy=full.remedy) from None
         except UpstreamLost as error:

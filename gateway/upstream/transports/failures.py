@@ -152,6 +152,8 @@ class Subject:
     secrets: Secrets
     tokens: TokenSource | None = None
     """The tokens that connections send; None if they have no use for any."""
+    newer: tuple[str, ...] = ()
+    """The revisions after the newest one that are spoken with it."""
     nested: dict[str, str] = field(default_factory=dict[str, str], compare=False)
     """What its lists last had that nests too deeply and is withheld, by method: one sentence for each list."""
 

@@ -61,6 +61,7 @@ def test_a_hostile_name_costs_nothing():
         ("local-agent-mode-shell", "claude-desktop"),
         ("codex-mcp-client", "codex"),
         ("gemini-cli-mcp-client", "gemini-cli"),
+        ("antigravity-client", "antigravity"),
         ("gemini-cli-mcp-client-v1", "gemini-cli"),
         ("@cline/core", "cline"),
         ("Cline", "cline"),

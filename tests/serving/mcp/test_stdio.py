@@ -185,6 +185,7 @@ def test_the_service_hears_who_calls(stdio_host, wire):
         "model": None,
         "toolsets": [],
         "on_stdio": True,
+        "chooses_outputs": False,
     }
     modern = stdio_host()
     caller = modern.ask(wire.request(1, "tools/call", wire.modern({"name": "who"})))["result"]["structuredContent"]

@@ -39,6 +39,7 @@ def build(
     revision: str = REVISIONS[-1],
     giving: Mapping[str, PossibleForms] | None = None,
     shows_apps: bool = False,
+    keeps_schemas: bool = False,
     faults: FaultMemo | None = None,
     withheld: Iterable[WithheldTool] = (),
 ) -> Catalogue:
@@ -49,6 +50,7 @@ def build(
     2026-07-28, hosts accept output schemas for objects only: others are left out. `giving` says in which forms each
     upstream may be given content; arguments of the others, and of the gateway's own tools, stay as they are.
     `shows_apps`: whether the host shows pages (MCP Apps); tools that are for pages alone are hidden from the others.
+    `keeps_schemas`: whether all hosts of these tools are told what their results are, as those that choose them are.
     `faults` remembers the faults of schemas while catalogues of other profiles are built from the same lists.
     `withheld` are tools that are left out; they take no name from the others.
     """
@@ -60,6 +62,7 @@ def build(
         faults or FaultMemo(),
         objects_only=revision not in MODERN_REVISIONS,
         shows_apps=shows_apps,
+        keeps_schemas=keeps_schemas,
     )
     order = sorted(tools_by_upstream, key=lambda upstream: upstream != OWN)
     found = [
@@ -101,6 +104,7 @@ class _Merger:
         *,
         objects_only: bool,
         shows_apps: bool,
+        keeps_schemas: bool,
     ) -> None:
         self.profile = profile
         self.rules = rules
@@ -110,6 +114,7 @@ class _Merger:
         self.faults = faults
         self.objects_only = objects_only
         self.shows_apps = shows_apps
+        self.keeps_schemas = keeps_schemas
         self.tools: list[dict[str, Any]] = []
         self.routes: dict[str, Route] = {}
         self.notes: list[Note] = []
@@ -357,7 +362,7 @@ class _Merger:
             tool["description"] = description
 
     def _drop_output_schema(self, tool: dict[str, Any], candidate: _Candidate) -> None:
-        if "outputSchema" not in tool:
+        if "outputSchema" not in tool or self.keeps_schemas:
             return
         for_a_page = self.shows_apps and apps.audience(candidate.declared) != "model"
         if self.profile.structured.send != "always" and not for_a_page:
