@@ -5,9 +5,12 @@ import itertools
 import json
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import httpx2
+
+from gateway.core.model.json_values import as_object
 
 META: Final = "io.modelcontextprotocol/"
 STATELESS: Final = "2026-07-28"
@@ -66,6 +69,7 @@ class Client(ABC):
             CutOff: it did not come.
         """
 
+    @abstractmethod
     async def close(self) -> None:
         """Leave."""
 
@@ -115,6 +119,9 @@ class StatelessClient(Client):
         finally:
             await response.aclose()
 
+    async def close(self) -> None:
+        return
+
 
 class SessionClient(Client):
     """A host with a session (2025-03-26 to 2025-11-25). The newest resumes streams that break."""
@@ -144,10 +151,8 @@ class SessionClient(Client):
 
     async def close(self) -> None:
         if self._session:
-            try:
+            with suppress(httpx2.TransportError):
                 await self._http.delete(self._url, headers={**self._headers, **self._session})
-            except httpx2.TransportError:
-                pass
 
     async def _reopened(self, session: dict[str, str]) -> None:
         async with self._opening:
@@ -316,17 +321,14 @@ async def _answer(response: httpx2.Response, asked: Answering, seen: list[str] |
     try:
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
             text = await _words(response)
-            try:
-                message = json.loads(text)
-            except ValueError:
-                message = None
-            if isinstance(message, dict) and ("result" in message or "error" in message):
+            message = as_object(_json(text))
+            if "result" in message or "error" in message:
                 return message
             raise Told(f"{response.status_code}: {text}")
         async for _, data, name in _events(response):
             if name and seen is not None:
                 seen.append(name)
-            message = json.loads(data) if data else {}
+            message = as_object(_json(data))
             if "result" in message or "error" in message:
                 return message
             if "id" in message:
@@ -346,6 +348,13 @@ async def _events(response: httpx2.Response) -> AsyncIterator[tuple[str, str, st
         elif not line:
             yield event["event"], event["data"], event["id"]
             event = {"event": "", "data": "", "id": ""}
+
+
+def _json(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
 
 
 async def _words(response: httpx2.Response) -> str:

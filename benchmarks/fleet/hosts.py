@@ -17,13 +17,15 @@ SLOW_SECONDS: Final = 5.0
 PATIENCE: Final = 90.0
 """Seconds after which a call that has no answer is lost."""
 MIX: Final[Mapping[str, float]] = {"echo": 0.5, "picture": 0.2, "count": 0.15, "slow": 0.08, "ask": 0.07}
-_TASKS: Final = {"elicitation": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
+_TASKS: Final[dict[str, Any]] = {"elicitation": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
 _HANDLE: Final = re.compile(r"\bimg_[a-z0-9]{12}\b")
 _LONG: Final = re.compile(r"with call (c_\w+)")
 _HARMLESS: Final = frozenset({"echo", "picture", "slow", "ask"})
 _MOST_REPEATS: Final = 3
+_LATER: Final = "ry again in a moment"
 _GOES_ON: Final = "is still running"
-_STATE_LOST: Final = "its state is lost"
+_NOT_KEPT: Final = "could not be kept: the store "
+_STATE_LOST: Final = "call again to start anew"
 
 
 class FleetHost:
@@ -37,6 +39,7 @@ class FleetHost:
         self._think = think
         self._random = random.Random(number)  # noqa: S311 - no secret
         self._serial = 0
+        self._sessions = 0
         self._counted: int | None = None
         """The counter's last value; None when the host knows that it has been lost, or cannot know it."""
         self._client: Client = client(http, url, token_of(self.principal), f"{HOST_NAME}-{number}", self.revision)
@@ -86,6 +89,8 @@ class FleetHost:
         except TimeoutError:
             call.outcome, call.reason = "lost", f"no answer within {PATIENCE:g} s"
         call.ended = loop.time()
+        if call.outcome != "ok" or call.retried:  # what happens to a call, happens when it ends
+            call.phase = self._ledger.phase
         self._ledger.calls.append(call)
 
     async def _performed(self, call: Call, perform: Callable[[Call], Awaitable[None]]) -> None:
@@ -132,14 +137,14 @@ class FleetHost:
             raise Told(words)
         if found := _HANDLE.search(words):
             self._ledger.promises.append(Promise(found[0], self.principal, call.mark))
-        elif "store" in words:  # a line that says why there is no handle
+        elif _NOT_KEPT in words:  # a line that says why there is no handle
             self._ledger.not_kept[call.phase] += 1
             call.reason = words
         else:
             call.outcome, call.reason = "lost", f"neither a handle nor a reason: {result}"[:600]
 
     async def _count(self, call: Call) -> None:
-        expected, self._counted = self._counted, None
+        expected, self._counted, sessions = self._counted, None, self._sessions
         result = await self._tool(call, "own__count")
         words = texts(result)
         if result.get("isError"):
@@ -147,7 +152,7 @@ class FleetHost:
                 self._counted = 0
             raise Told(words)
         self._counted = int(words.split()[0])
-        if expected is not None and self._counted != expected + 1:
+        if expected is not None and sessions == self._sessions and self._counted != expected + 1:
             call.outcome, call.reason = "lost", f"{call.mark} counted {self._counted} after {expected} without a word"
 
     async def _slow(self, call: Call) -> None:
@@ -165,7 +170,10 @@ class FleetHost:
                 call.retried.append(f"gateway_wait again: {cut}")
                 continue
             self._ledger.look_for_others(call.mark, repr(result), f"gateway_wait for {self.principal}")
-            return result
+            if not (result.get("isError") and _LATER in texts(result)):
+                return result
+            call.retried.append(texts(result))
+            await asyncio.sleep(1)
 
     async def _as_task(self, call: Call) -> Message:
         result = await self._tool(call, "all__slow", _TASKS, seconds=SLOW_SECONDS)
@@ -176,6 +184,12 @@ class FleetHost:
                 state = await self._client.ask("tasks/get", {"taskId": task}, _TASKS)
             except CutOff as cut:
                 call.retried.append(f"tasks/get again: {cut}")
+                continue
+            except Told as told:
+                if _LATER not in str(told):
+                    raise
+                call.retried.append(str(told))
+                await asyncio.sleep(1)
                 continue
             if state.get("status") == "completed":
                 return state["result"]
@@ -193,5 +207,5 @@ class FleetHost:
 
     def _reopened(self) -> None:
         """A new session has a counter of its own, and the host knows that."""
-        self._counted = None
+        self._counted, self._sessions = None, self._sessions + 1
         self._ledger.reopened[self._ledger.phase] += 1

@@ -87,7 +87,8 @@ class Fleet:
         self.entrance = free_port()
         self.upstream = Program("upstream", _module("benchmarks.fleet.upstream", port := free_port()), port, folder)
         self.redis = Program("redis", _redis(folder, port := free_port()), port, folder)
-        self.s3 = Program("s3", [*_module("moto.server"), "-H", "127.0.0.1", "-p", f"{(port := free_port())}"], port, folder)
+        s3 = _module("moto.server", "-H", "127.0.0.1", "-p", port := free_port())
+        self.s3 = Program("s3", s3, port, folder)
         self.store = Relay(free_port(), [self.s3.port])
         self.replicas: list[Program] = []
         self.proxy: Program | Relay | None = None
@@ -162,7 +163,9 @@ class Fleet:
 
 
 @asynccontextmanager
-async def running_fleet(folder: Path, *, replicas: int = 3, nginx: bool, lost_after: float, grace: float) -> AsyncGenerator[Fleet]:
+async def running_fleet(
+    folder: Path, *, replicas: int = 3, nginx: bool, lost_after: float, grace: float
+) -> AsyncGenerator[Fleet]:
     """Provide a fleet that runs.
 
     Raises:

@@ -5,15 +5,16 @@ import base64
 import signal
 import sys
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx2
 
 from benchmarks.fleet.clients import STATELESS, CutOff, Told
 from benchmarks.fleet.hosts import FleetHost
-from benchmarks.fleet.layout import PRINCIPALS
 from benchmarks.fleet.ledger import Ledger, Promise
 from benchmarks.fleet.programs import Fleet, running_fleet
 from benchmarks.fleet.relay import Cable
@@ -64,9 +65,10 @@ async def run(options: Options, folder: Path) -> Found:
         Missing: a program is not installed, or does not start.
     """
     ledger = Ledger()
-    async with running_fleet(
-        folder, nginx=options.nginx, lost_after=options.lost_after, grace=options.grace
-    ) as fleet, _http() as http:
+    async with (
+        running_fleet(folder, nginx=options.nginx, lost_after=options.lost_after, grace=options.grace) as fleet,
+        _http() as http,
+    ):
         url = f"http://127.0.0.1:{fleet.entrance}/mcp"
         hosts = [FleetHost(number, http, url, ledger, options.think) for number in range(options.hosts)]
         await _each([host.open for host in hosts])
@@ -122,11 +124,11 @@ def _faults(options: Options) -> Sequence[tuple[str, Fault]]:
     return (
         ("nothing happens", nothing),
         ("a replica is added", add),
-        ("one is killed", kill),
-        ("one is drained", drain),
         (f"Redis is gone for {options.redis_away:g} s, and comes back empty", restart_redis),
         (f"the store refuses connections for {options.store_away:g} s", pull_store),
         (f"the store does not answer for {options.store_away:g} s", silence_store),
+        ("a replica is killed", kill),
+        ("a replica is drained", drain),
         ("nothing happens", nothing),
     )
 
@@ -155,10 +157,8 @@ async def _read_all(hosts: Sequence[FleetHost], ledger: Ledger) -> int:
                 ledger.lost.append(f"the content of {promise.handle} is not what was promised")
         except (Told, CutOff) as error:
             ledger.lost.append(f"its owner cannot read {promise.handle}: {error}")
-        try:
+        with suppress(Told, CutOff):
             ledger.foreign.append(f"{promise.handle} of {promise.principal}: {await other.read(promise.handle)}")
-        except (Told, CutOff):
-            pass
 
     mine = [one for one in ledger.promises if one.principal in readers]
     await _each([lambda one=one: look(one) for one in mine])
@@ -169,8 +169,7 @@ def _another(principal: str, principals: Sequence[str]) -> str:
     return principals[(principals.index(principal) + 1) % len(principals)]
 
 
-def _bytes(content: object) -> bytes:
-    assert isinstance(content, dict)
+def _bytes(content: Mapping[str, Any]) -> bytes:
     return base64.b64decode(content["blob"]) if "blob" in content else str(content.get("text", "")).encode()
 
 

@@ -61,25 +61,24 @@ class Server:
             return Response(status_code=204)
         if request.method != "POST":
             return Response(status_code=405, headers={"Allow": "POST, DELETE"})
-        message = await request.json()
+        message: dict[str, Any] = await request.json()
         if "method" not in message:
             return self._answered(message)
         if "id" not in message:
             return Response(status_code=202)
-        method, params = message["method"], message.get("params") or {}
+        method: str = message["method"]
+        params: dict[str, Any] = message.get("params") or {}
         if method == "initialize":
             session = uuid.uuid4().hex
             self._sessions[session] = 0
             info = {"name": "fleet", "version": "1"}
-            result = {"protocolVersion": REVISION, "capabilities": {"tools": {}}, "serverInfo": info}
+            result: dict[str, Any] = {"protocolVersion": REVISION, "capabilities": {"tools": {}}, "serverInfo": info}
             return JSONResponse(_result(message, result), headers={"Mcp-Session-Id": session})
         if session not in self._sessions:
             return JSONResponse(_error(message, -32600, "no such session"), 404)
         if method == "tools/list":
             schema = {"type": "object"}
-            return JSONResponse(
-                _result(message, {"tools": [{"name": name, "inputSchema": schema} for name in TOOLS]})
-            )
+            return JSONResponse(_result(message, {"tools": [{"name": name, "inputSchema": schema} for name in TOOLS]}))
         if method != "tools/call":
             return JSONResponse(_error(message, -32601, "unknown method") if method != "ping" else _result(message, {}))
         return await self._call(message, params["name"], params.get("arguments") or {}, session)
@@ -88,7 +87,9 @@ class Server:
         """Answer how often each marked call was made."""
         return JSONResponse(self.carried_out)
 
-    async def _call(self, message: Mapping[str, Any], tool: str, arguments: Mapping[str, Any], session: str) -> Response:
+    async def _call(
+        self, message: Mapping[str, Any], tool: str, arguments: Mapping[str, Any], session: str
+    ) -> Response:
         mark = str(arguments.get("mark", ""))
         self.carried_out[mark] += 1
         if tool == "ask":
@@ -113,7 +114,7 @@ class Server:
         yield _event({"jsonrpc": "2.0", "id": question, "method": "elicitation/create", "params": params})
         try:
             async with asyncio.timeout(_QUESTION_SECONDS):
-                content = (await answer).get("content") or {}
+                content: Mapping[str, Any] = (await answer).get("content") or {}
             yield _event(_result(message, _text(f"{content.get('answer')} {mark}")))
         except TimeoutError:
             yield _event(_error(message, -32000, "the host has not answered"))

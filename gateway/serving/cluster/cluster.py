@@ -18,6 +18,7 @@ from gateway.config.schema import Settings
 from gateway.core.model.caller import Caller
 from gateway.errors import StateUnavailable
 from gateway.routing.long_calls import long_call_in
+from gateway.routing.replica_port import CallElsewhere
 from gateway.serving.cluster.forward_request import BrokenOff, Forwarder, Unreachable, forwarding_client
 from gateway.serving.cluster.hop_mark import HopMarks, remember_path
 from gateway.serving.cluster.keys import TAG
@@ -72,7 +73,7 @@ class Cluster:
         self.journal = SessionNotes(self.index)
         self._soon = Soon(self.connection)
         self._owners = StateOwners(self.connection, self.replicas, self.index)
-        self._tasks = TaskIndex(self.connection, self._soon, self.own)
+        self._tasks = TaskIndex(self.connection, self._soon, self.replicas)
         self.use = RedisUse(self.connection, self._soon, self.own, lambda: [one.id for one in self.replicas.others()])
         self.upstream_of: StateOf = lambda params, caller: None
         """Returns the upstream that a call goes to and the owner of the state there; None if there is none."""
@@ -179,6 +180,18 @@ class Cluster:
         found = await self._tasks.find(client, task)
         return (found[1] or None) if found is not None else None
 
+    def call_ended(self, client: str, call: str, outcome: Mapping[str, Any], seconds: float) -> None:
+        """Keep the outcome of a long call."""
+        self._tasks.ended(client, call, outcome, seconds)
+
+    def call_forgotten(self, client: str, call: str) -> None:
+        """Forget a long call."""
+        self._tasks.forgotten(client, call)
+
+    async def call_elsewhere(self, client: str, call: str) -> CallElsewhere | None:
+        """Return what is known of a long call at another replica."""
+        return await self._tasks.elsewhere(client, call)
+
     # -- other replicas ------------------------------------------------------------------------------------------------
 
     async def _forwarded(self, there: Replica, scope: Scope, receive: Receive, send: Send) -> bool:
@@ -274,6 +287,7 @@ class Cluster:
         if not self.replicas.is_open:
             return
         self.index.freeze()
+        await self._soon.rest()
         try:
             await self.index.hand_over(self._sessions.undelivered() if self._sessions is not None else {})
         except StateUnavailable:
@@ -285,6 +299,7 @@ class Cluster:
         logger.warning("the Redis of the cluster has forgotten everything: sessions are told to it again")
         self.index.rewrite()
         self._owners.rewrite(self._soon)
+        self._tasks.rewrite()
 
 
 def _home_name(principal: str) -> str:

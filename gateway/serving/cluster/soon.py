@@ -39,6 +39,11 @@ class Soon:
             while self._due:
                 await self.flush()
 
+    async def rest(self) -> None:
+        """Write all that is due, before this replica ends."""
+        while self._due:
+            await self.flush()
+
     async def flush(self) -> None:
         """Write some of it now."""
         batch, self._due = self._due[:_AT_ONCE], self._due[_AT_ONCE:]

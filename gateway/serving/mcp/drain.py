@@ -53,6 +53,8 @@ class Drain:
         self._running = running
         self._grace = grace
         self._asked = anyio.Event()
+        self.also: list[Callable[[], Awaitable[None]]] = []
+        """Waited for within the grace, once the running requests have ended."""
         self.before: list[Callable[[], Awaitable[None]]] = []
         """Called when it begins: other replicas are told."""
         self.after: list[Callable[[], Awaitable[None]]] = []
@@ -78,8 +80,11 @@ class Drain:
             await tell()
         with anyio.move_on_after(self._grace) as grace:
             await self._running.quiet()
+            for wait in self.also:
+                await wait()
         if grace.cancelled_caught:
-            logger.warning("stopping: %s did not end in time", counted(self._running.number, "request"))
+            what = counted(self._running.number, "request") if self._running.number else "long calls"
+            logger.warning("stopping: %s did not end in time", what)
         for tell in self.after:
             await tell()
 

@@ -123,6 +123,7 @@ def http_app(
     if cluster is not None:
         attended = cluster.in_sessions(attended, manager)
         drain.before.append(cluster.draining)
+        drain.also.append(service.long_calls_ended)  # any replica has their outcomes afterwards
         drain.after.append(cluster.left)
 
     def endpoint(path: str, app: ASGIApp, *, by_header: bool = True) -> list[BaseRoute]:
