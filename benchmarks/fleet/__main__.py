@@ -4,7 +4,7 @@
     make fleet ARGS="--quick"           40 hosts, shorter phases, in two minutes; only printed
     make fleet ARGS="--quick --relay"   the same behind a relay of its own, without nginx
 
-It ends with 1 if anything that was promised is lost, or was seen by somebody else. Redis and nginx have to be installed.
+It ends with 1 if anything that was promised is lost, or was seen by somebody else. It needs Redis and nginx.
 """
 
 import argparse

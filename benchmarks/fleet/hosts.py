@@ -25,7 +25,7 @@ _MOST_REPEATS: Final = 3
 _LATER: Final = "ry again in a moment"
 _GOES_ON: Final = "is still running"
 _NOT_KEPT: Final = "could not be kept: the store "
-_STATE_LOST: Final = "call again to start anew"
+_STATE_LOST: Final = "its state is lost"
 
 
 class FleetHost:

@@ -34,7 +34,8 @@ def run_text(found: Found, options: Options, about: str) -> str:
     revisions = Counter(call.revision for call in found.ledger.calls)
     said = ", ".join(f"{revision} ({count:,})" for revision, count in sorted(revisions.items()))
     parts = [
-        f"{about} {options.hosts} hosts of eight principals made {len(found.ledger.calls):,} calls, by revision: {said}.",
+        f"{about} {options.hosts} hosts of eight principals made {len(found.ledger.calls):,} calls; by revision: "
+        f"{said}.",
         phases_table(found).rstrip(),
         _reasons(found.ledger.calls),
         _promises(found),
@@ -85,8 +86,8 @@ def _reason(call: Call) -> str:
 def _promises(found: Found) -> str:
     broken = found.ledger.broken_promises()
     said = (
-        f"Of {len(found.ledger.promises):,} handles, {found.read:,} were read at the end by their owners, and asked for "
-        f"by another principal. Hosts opened {sum(found.ledger.reopened.values()):,} sessions again. Lost: "
+        f"Of {len(found.ledger.promises):,} handles, {found.read:,} were read at the end by their owners, and asked "
+        f"for by another principal. Hosts opened {sum(found.ledger.reopened.values()):,} sessions again. Lost: "
         f"{sum(one.startswith('lost') for one in broken)}. Seen by somebody else: {len(found.ledger.foreign)}."
     )
     return "\n".join([said, *(f"- {one[:300]}" for one in broken[:20])])

@@ -133,8 +133,20 @@ class Cluster:
         """Pass on a request without a session, if it is about what another replica has (`ClusterPort`)."""
         if HOP_SCOPE in scope:
             return False
-        there = await self._home_of_request(method, params, caller)
+        there = await self._home_of_request(method, params, caller) or self._instead(method, params, caller)
         return there is not None and await self._forwarded(there, scope, receive, send)
+
+    def _instead(self, method: str, params: Mapping[str, Any], caller: Callable[[], Caller]) -> Replica | None:
+        """Return a replica to begin a call at while this one is about to stop; None: here, where something of it is."""
+        if self.replicas.own.state != "draining" or method != "tools/call" or self._keeps_by_principal:
+            return None
+        if "requestState" in params or long_call_in(params) is not None:
+            return None
+        return self._staying() if self.upstream_of(params, caller()) is None else None
+
+    def _staying(self) -> Replica | None:
+        """Return another replica that takes new sessions and calls."""
+        return next((one for one in self.replicas.others() if one.state == "up"), None)
 
     async def _home_of_request(
         self, method: str, params: Mapping[str, Any], caller: Callable[[], Caller]
@@ -215,7 +227,7 @@ class Cluster:
     async def _home_of(self, scope: Scope) -> Replica | None:
         """Return the replica for a new session, if that is another one."""
         if self.replicas.own.state == "draining":
-            return next((one for one in self.replicas.others() if one.state == "up"), None)
+            return self._staying()
         if not self._keeps_by_principal:
             return None
         return await self._owners.home("", _home_name(principal_of(HTTPConnection(scope))))

@@ -94,7 +94,10 @@ class StateOwners:
             self._index.changed(session)
         if (upstream, owner) in self._lost:
             words = self._lost.pop((upstream, owner))
-            raise UpstreamUnavailable(upstream, words, remedy="call again to start anew")
+            remedy = (
+                "call again to start anew" if words == _GONE else "call again: it starts anew if it is not found then"
+            )
+            raise UpstreamUnavailable(upstream, words, remedy=remedy)
 
     def taken_over(self, record: SessionRecord) -> None:
         """Note that what upstreams kept for a session is lost with the replica that had it."""
