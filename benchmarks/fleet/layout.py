@@ -39,8 +39,10 @@ match = [{{ client_name = "{HOST_NAME}*" }}]
 sets = {{ "wait.call" = 3, "wait.progress_resets" = false }}
 [upstreams.own]
 url = "http://127.0.0.1:{upstream}/mcp"
+max_sessions = 1000
 [upstreams.asks]
 url = "http://127.0.0.1:{upstream}/mcp"
+max_sessions = 1000
 [upstreams.all]
 url = "http://127.0.0.1:{upstream}/mcp"
 session = "shared"

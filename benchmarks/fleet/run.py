@@ -31,8 +31,8 @@ class Options:
     """
 
     hosts: int = 200
-    think: float = 8.0
-    calm: float = 25.0
+    think: float = 25.0
+    calm: float = 20.0
     redis_away: float = 5.0
     store_away: float = 30.0
     lost_after: float = 5.0

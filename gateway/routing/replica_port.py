@@ -74,6 +74,10 @@ class ReplicaPort(Protocol):
         """
         ...
 
+    async def told(self) -> None:
+        """Wait until the others can know what was noted, or nobody can: a host may ask any of them at once."""
+        ...
+
     async def route_of_task(self, client: str, task: str) -> Mapping[str, str] | None:
         """Return the route of a task that a client was given at any replica, if every one can find it.
 

@@ -111,6 +111,8 @@ class EarlyAnswers:
             return _outcome(call)
         if keep_place is not None:
             call.release = keep_place()
+        if long_calls.replica is not None:
+            await long_calls.replica.told()
         logger.info("a call of %s is answered early, and goes on as %s", plain(call.name, 200), call.id)
         if takes_tasks(context.caller):
             return as_task(call, long_calls.settings.lasts)

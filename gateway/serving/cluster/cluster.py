@@ -187,6 +187,10 @@ class Cluster:
         """Note where a task is."""
         self._tasks.given(client, task, route)
 
+    async def told(self) -> None:
+        """Wait until the other replicas can know of all tasks and calls, or Redis is away."""
+        await self._soon.rest()
+
     async def route_of_task(self, client: str, task: str) -> Mapping[str, str] | None:
         """Return the route of a task."""
         found = await self._tasks.find(client, task)

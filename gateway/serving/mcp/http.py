@@ -25,7 +25,7 @@ from gateway.serving.mcp.admit_requests import AdmissionMiddleware, LargeBodyMid
 from gateway.serving.mcp.attendance import AttendanceMiddleware
 from gateway.serving.mcp.cluster_port import ClusterPort
 from gateway.serving.mcp.downstream import Downstream
-from gateway.serving.mcp.drain import Drain, RunningRequests
+from gateway.serving.mcp.drain import Drain, RunningRequests, TellingOfTheEnd
 from gateway.serving.mcp.drain_streams import Draining
 from gateway.serving.mcp.era_headers import EraHeaderMiddleware
 from gateway.serving.mcp.events import Events
@@ -149,6 +149,7 @@ def http_app(
             *([] if cluster is None else endpoint(MESSAGES_PATH + "/~{replica}", cluster.to_streams, by_header=False)),
         ],
         middleware=[
+            Middleware(TellingOfTheEnd, drain),
             *([] if cluster is None else [Middleware(cluster.recognising)]),
             Middleware(Guard, access, allowed, bases or Bases(), public, public_url, on_too_many),
             Middleware(LargeBodyMiddleware, service.admission),

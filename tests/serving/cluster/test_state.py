@@ -184,7 +184,7 @@ def test_a_long_call_is_collected_and_cancelled_from_every_replica(
     replicas.settle()
     first.process.kill()
     first.process.wait()
-    assert "no call" in alice.now(second, "gateway_wait", call=call)
+    assert "is gone" in alice.now(second, "gateway_wait", call=call)
 
 
 def test_a_program_without_mcp_finds_its_state_from_every_replica(
