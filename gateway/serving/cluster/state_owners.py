@@ -49,6 +49,8 @@ class StateOwners:
         """The replicas that others' state was found at: they hold while Redis is away."""
         self._lost: OrderedDict[State, str] = OrderedDict()
         """States whose owners have yet to be told that they may be gone, and why."""
+        self._told: OrderedDict[State, None] = OrderedDict()
+        """States whose owners have been told, and begin anew if they call again while Redis is away."""
 
     async def home(self, upstream: str, owner: str) -> Replica | None:
         """Return the replica that has the state; None if it is this one, which it is if no other one has it."""
@@ -74,9 +76,10 @@ class StateOwners:
             return None
         if state in self._there and (there := await self._replicas.find(self._there[state])) is not None:
             return there
-        if self._replicas.others():
+        if self._replicas.others() and state not in self._told:
             _put(self._lost, state, _PERHAPS_ELSEWHERE)
-        _put(self._here, state, float("-inf"))
+        else:
+            _put(self._here, state, float("-inf"))
         return None
 
     async def before_call(self, upstream: str, owner: str) -> None:
@@ -94,6 +97,7 @@ class StateOwners:
             self._index.changed(session)
         if (upstream, owner) in self._lost:
             words = self._lost.pop((upstream, owner))
+            _put(self._told, (upstream, owner), None)
             remedy = (
                 "call again to start anew" if words == _GONE else "call again: it starts anew if it is not found then"
             )
