@@ -146,7 +146,7 @@ async def _phase(fleet: Fleet, ledger: Ledger, name: str, fault: Fault, calm: fl
 
 async def _read_all(hosts: Sequence[FleetHost], ledger: Ledger) -> int:
     """Read every handle as its owner, who must get the bytes, and as another principal, who must not."""
-    readers = {host.principal: host for host in hosts if host.revision == STATELESS}
+    readers = {host.principal: host for host in sorted(hosts, key=lambda host: host.revision == STATELESS)}
 
     async def look(promise: Promise) -> None:
         owner = readers[promise.principal]
