@@ -29,7 +29,7 @@ LOWEST += -W "ignore:The anyio.abc.BlockingPortal alias:DeprecationWarning"
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast lowest attack coverage check check-style check-types check-imports check-locks format docs site conformance frameworks new-host build lock soak bench tokens load clean
+.PHONY: help setup demo test test-fast lowest attack coverage check check-style check-types check-imports check-locks format docs site conformance frameworks new-host build lock soak bench tokens load fleet clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -108,6 +108,10 @@ tokens: $(VENV)/.gateway ## count what tool search and the shapes of big JSON sa
 
 load: $(VENV)/.gateway ## measure what one gateway carries, and write docs/scaling.md (eight minutes; ARGS="--quick": two, or --url ...)
 	@$(BIN)/python -m benchmarks.load $(ARGS)
+
+# Needs Debian's programs: apt-get install --no-install-recommends nginx-light redis-server
+fleet: $(VENV)/.development $(VENV)/.gateway ## break everything around three replicas behind nginx while hosts call, and write docs/scaling.md (eight minutes; ARGS="--quick": two)
+	@$(BIN)/python -m benchmarks.fleet $(ARGS)
 
 build: $(VENV)/.gateway ## build the wheel, and the bundle for Claude Desktop, in dist/
 	@rm -rf dist

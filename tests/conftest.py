@@ -31,6 +31,7 @@ CHROMIUM = ("chromium", "chromium-browser", "google-chrome-stable", "google-chro
 SLOW = {
     "agents": "processes",
     "attack": "attack",
+    "benchmarks/fleet": "processes",
     "benchmarks/load/test_load.py": "processes",
     "bridges": "bridges",
     "cli": "processes",

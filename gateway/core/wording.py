@@ -235,6 +235,11 @@ def kept_whole(what: str, handle: str | None) -> str:
     return f"{what}; whole under handle {handle}" if handle else what
 
 
+def not_kept(why: str, reason: str) -> str:
+    """Say why content is not shown, and why nothing can open it either."""
+    return f"{why}; it could not be kept: {reason}" if why else f"it could not be kept: {reason}"
+
+
 def page_count(pages: int) -> str:
     """Format a number of pages: `12 pages`."""
     return f"{pages:,} page{'' if pages == 1 else 's'}"

@@ -186,7 +186,7 @@ class Calls:
             call.answered(raw, size)
             if raw.get("resultType") in (INPUT_REQUIRED, TASK):
                 if raw["resultType"] == TASK:
-                    self._tasks.remember(raw, route, context.caller)
+                    await self._tasks.remember(raw, route, context.caller)
                 call.shaped(raw, size.characters, (), is_error=False)
                 return raw
             whole = self._within_limit(raw, size, route, route.tool)

@@ -1,7 +1,7 @@
 """What routing needs of the other replicas, if the gateway is one of several (`gateway.serving.cluster`)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from gateway.core.model.caller import Caller
 
@@ -22,6 +22,13 @@ class Exceeded(NamedTuple):
 
     limit: SharedLimit
     seconds: float
+
+
+class CallElsewhere(NamedTuple):
+    """A long call of another replica: its outcome (`kept_outcome`), if it has ended, or whether it still runs there."""
+
+    outcome: Mapping[str, Any] | None
+    is_running: bool
 
 
 class SharedUse(Protocol):
@@ -67,8 +74,28 @@ class ReplicaPort(Protocol):
         """
         ...
 
+    async def told(self) -> None:
+        """Wait until the others can know what was noted, or nobody can: a host may ask any of them at once."""
+        ...
+
     async def route_of_task(self, client: str, task: str) -> Mapping[str, str] | None:
         """Return the route of a task that a client was given at any replica, if every one can find it.
+
+        Raises:
+            StateUnavailable: nobody knows at present.
+        """
+        ...
+
+    def call_ended(self, client: str, call: str, outcome: Mapping[str, Any], seconds: float) -> None:
+        """Keep the outcome of a long call for so long, for the case that this replica is gone by then."""
+        ...
+
+    def call_forgotten(self, client: str, call: str) -> None:
+        """Forget a long call."""
+        ...
+
+    async def call_elsewhere(self, client: str, call: str) -> CallElsewhere | None:
+        """Return what is known of a long call of a client at another replica; None if there is none.
 
         Raises:
             StateUnavailable: nobody knows at present.

@@ -567,6 +567,11 @@ class Router:
         else:
             self._long_calls.left(session, partial(self._release, session))
 
+    async def long_calls_ended(self) -> None:
+        """Wait until no call runs whose request has been answered."""
+        if self._long_calls is not None:
+            await self._long_calls.quiet()
+
     def _release(self, session: str) -> None:
         for name in self._upstreams:
             self._upstreams[name].left(session)

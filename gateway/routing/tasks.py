@@ -33,13 +33,14 @@ class Tasks:
         self.replica: ReplicaPort | None = None
         """This replica among the others, if there are any: they know one another's tasks."""
 
-    def remember(self, result: Mapping[str, Any], route: Route, caller: Caller) -> None:
+    async def remember(self, result: Mapping[str, Any], route: Route, caller: Caller) -> None:
         """Remember that a call over this route returned a task to the caller."""
         task_id = result.get("taskId")
         if isinstance(task_id, str):
             self._owners.put(client_of(caller), task_id, route)
             if self.replica is not None:
                 self.replica.task_given(client_of(caller), task_id, _wire(route))
+                await self.replica.told()
 
     def route(self, task_id: str, caller: Caller) -> Route:
         """Return the route of the call that returned this task to the caller.

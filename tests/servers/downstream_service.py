@@ -75,6 +75,9 @@ class SampleService:
     def hears(self, caller: Caller, change: Change) -> bool:
         return True
 
+    async def long_calls_ended(self) -> None:
+        return
+
     async def roots_changed(self, session: str) -> None:
         await self._record("roots changed")
 

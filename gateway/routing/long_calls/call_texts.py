@@ -68,6 +68,21 @@ def already_over(call: LongCall) -> str:
     return f"[{call.id} had already ended: {WAIT_TOOL} has its result]"
 
 
+def still_running_elsewhere(call: str) -> str:
+    """The answer in place of the result of a call that another replica runs."""
+    return f"[{plain(call, 40)} is still running: call {WAIT_TOOL} with call {plain(call, 40)} for its result]"
+
+
+def runs_elsewhere(call: str) -> str:
+    """The answer of `gateway_cancel` for a call that another replica runs."""
+    return f"[{plain(call, 40)} goes on: only the session that made it can end it; {WAIT_TOOL} has its result later]"
+
+
+def over_elsewhere(call: str) -> str:
+    """The answer of `gateway_cancel` for a call that has ended at another replica."""
+    return f"[{plain(call, 40)} had already ended: {WAIT_TOOL} has its result]"
+
+
 def call_missing() -> str:
     """The answer to arguments that name no call."""
     return failure_text("it is not said which call", 'give `call` as it was named, for example "c_..."')

@@ -11,8 +11,9 @@ from gateway.core.model.json_size import MANY_VALUES, size_of
 from gateway.core.model.json_values import as_object
 from gateway.core.tools.catalogue import OWN, Catalogue, Route
 from gateway.core.wording import CANCEL_TOOL, RUN_TOOL, WAIT_TOOL, failure_text, plain
-from gateway.errors import UnknownLongCall
+from gateway.errors import StateUnavailable, UnknownLongCall
 from gateway.routing.long_calls import call_texts
+from gateway.routing.long_calls.calls_elsewhere import CallsElsewhere
 from gateway.routing.long_calls.long_call import ID_PREFIX, LongCall
 from gateway.routing.long_calls.registry import LongCalls, Work
 from gateway.routing.long_calls.task_states import as_task, takes_tasks, task_state
@@ -66,11 +67,13 @@ class EarlyAnswers:
         self._catalogues = catalogues
         self._rules = rules
         self._telemetry = telemetry
-        self._replica: ReplicaPort | None = None
+        self._elsewhere: CallsElsewhere | None = None
 
     def join(self, replica: ReplicaPort) -> None:
         """Be one of several replicas, which know of one another's long calls."""
-        self._replica = replica
+        if self._long_calls is not None:
+            self._long_calls.replica = replica
+            self._elsewhere = CallsElsewhere(replica, self._long_calls, self._may_have)
 
     async def call(
         self,
@@ -108,8 +111,8 @@ class EarlyAnswers:
             return _outcome(call)
         if keep_place is not None:
             call.release = keep_place()
-        if self._replica is not None:
-            self._replica.task_given(call.owner, call.id, {})
+        if long_calls.replica is not None:
+            await long_calls.replica.told()
         logger.info("a call of %s is answered early, and goes on as %s", plain(call.name, 200), call.id)
         if takes_tasks(context.caller):
             return as_task(call, long_calls.settings.lasts)
@@ -126,7 +129,8 @@ class EarlyAnswers:
         try:
             call = self._found(task_id, context)
         except UnknownLongCall:  # upstreams choose the ids of their tasks as they like
-            return await self._calls.task(method, params, context)
+            state = None if self._elsewhere is None else await self._elsewhere.task(method, task_id, context)
+            return state if state is not None else await self._calls.task(method, params, context)
         context.audit.routed(call.audit.upstream, call.audit.tool)
         match method:
             case "tasks/cancel":
@@ -151,7 +155,7 @@ class EarlyAnswers:
             record.asked(arguments, size_of(arguments, most_values=MANY_VALUES))
             record.routed(OWN, name)
             context.audit.routed(OWN, name)
-            found = self._named(arguments.get("call"), context)
+            found = await self._named(name, arguments.get("call"), context, waited)
             if not isinstance(found, LongCall):
                 result = found
             elif name == WAIT_TOOL:
@@ -163,13 +167,29 @@ class EarlyAnswers:
             record.shaped(result, size.characters, (), is_error=result.get("isError") is True)
             return result
 
-    def _named(self, call_id: object, context: RequestContext) -> LongCall | dict[str, Any]:
-        """Return the call that an argument names, or the result that says why there is none."""
+    async def _named(
+        self, name: str, call_id: object, context: RequestContext, waited: float
+    ) -> LongCall | dict[str, Any]:
+        """Return the call that an argument names, or the result for a call that is not here."""
         if not isinstance(call_id, str):
             return _text(call_texts.call_missing(), is_error=True)
         try:
             return self._found(call_id.strip(), context)
         except UnknownLongCall as error:
+            unknown = error
+        return await self._about_other(name, call_id.strip(), unknown, context, waited)
+
+    async def _about_other(
+        self, name: str, call_id: str, unknown: UnknownLongCall, context: RequestContext, waited: float
+    ) -> dict[str, Any]:
+        """Answer about a call that this gateway does not have: another replica may have it, or have had it."""
+        try:
+            if self._elsewhere is None:
+                raise unknown
+            if name == WAIT_TOOL:
+                return await self._elsewhere.wait(call_id, context, self._limit(context, waited))
+            return _text(await self._elsewhere.cancel(call_id, context))
+        except (UnknownLongCall, StateUnavailable) as error:
             return _text(failure_text(error.message, error.remedy), is_error=True)
 
     async def _waited(
@@ -181,11 +201,15 @@ class EarlyAnswers:
         waited: float,
     ) -> dict[str, Any]:
         self._resume(call, params)
-        seconds = context.profile.wait.early_answer
-        limit = None if seconds is None else max(0.0, seconds - waited)
-        if await long_calls.wait(call, context, limit):
+        if await long_calls.wait(call, context, self._limit(context, waited)):
             return _outcome(call)
         return _text(call_texts.still_running(call))
+
+    @staticmethod
+    def _limit(context: RequestContext, waited: float) -> float | None:
+        """Return how long a request that has waited already may still wait; None: as long as it takes."""
+        seconds = context.profile.wait.early_answer
+        return None if seconds is None else max(0.0, seconds - waited)
 
     def _cancelled(self, call: LongCall, long_calls: LongCalls) -> dict[str, Any]:
         if call.is_over and not call.asks:
@@ -205,15 +229,18 @@ class EarlyAnswers:
         """Return a call of this host, if the host may still call the tool. Raises UnknownLongCall."""
         assert self._long_calls is not None
         call = self._long_calls.find(call_id, context.caller)
-        upstream, tool = call.audit.upstream, call.audit.tool
-        is_there = upstream in tuple(self._upstreams)  # its result is there even if the upstream is not any more
-        if upstream == OWN:
-            return call
-        if not context.caller.grant.reaches_tool(upstream, tool) or (
-            is_there and not self._rules.is_listed(Route(upstream, tool), context.caller)
-        ):
+        if not self._may_have(call.audit.upstream, call.audit.tool, context.caller):
             raise self._long_calls.unknown(call_id)
         return call
+
+    def _may_have(self, upstream: str, tool: str, caller: Caller) -> bool:
+        """Whether a caller may have what a tool returned: it may still call that, or it was its own script."""
+        if upstream == OWN:
+            return True
+        is_there = upstream in tuple(self._upstreams)  # its result is there even if the upstream is not any more
+        return caller.grant.reaches_tool(upstream, tool) and (
+            not is_there or self._rules.is_listed(Route(upstream, tool), caller)
+        )
 
     def _may_answer(self, call: LongCall) -> bool:
         """Whether a call may be answered early: a script, or a call of an upstream whose settings do not forbid it."""

@@ -15,7 +15,9 @@ from gateway.core.model.caller import Caller
 from gateway.core.model.json_size import Size
 from gateway.core.wording import plain
 from gateway.errors import GatewayError, UnknownLongCall
+from gateway.routing.long_calls.kept_outcome import outcome_json
 from gateway.routing.long_calls.long_call import LongCall
+from gateway.routing.replica_port import ReplicaPort
 from gateway.routing.result_sizes import size_in_thread
 from gateway.system.background_tasks import background_tasks
 from gateway.upstream import RequestContext
@@ -38,6 +40,9 @@ class LongCalls:
         self._tasks = tasks
         self._kept: dict[str, LongCall] = {}
         self._leaving: dict[str, Callable[[], None]] = {}
+        self._quiet = anyio.Event()
+        self.replica: ReplicaPort | None = None
+        """This replica among the others, if there are any: they have the outcomes when this one is gone."""
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -54,6 +59,8 @@ class LongCalls:
         call.audit.go_on()
         self._kept[call.id] = call
         self._renew(call)
+        if self.replica is not None:
+            self.replica.task_given(call.owner, call.id, {})
         return True
 
     def find(self, call_id: str, caller: Caller) -> LongCall:
@@ -84,8 +91,14 @@ class LongCalls:
     def give_up(self, call: LongCall) -> None:
         """Cancel a call that is running, and forget it."""
         call.is_cancelled = True
-        self._kept.pop(call.id, None)
+        self._forget(call)
         call.scope.cancel()
+
+    async def quiet(self) -> None:
+        """Wait until no kept call runs any more."""
+        while any(not call.is_over for call in self._kept.values()):
+            self._quiet = anyio.Event()
+            await self._quiet.wait()
 
     def left(self, session: str, release: Callable[[], None]) -> None:
         """Call `release` for a host's session that has ended: now, or when no kept call runs in it any more."""
@@ -106,6 +119,7 @@ class LongCalls:
                         return
                     self._ended(call)
                     await call.until_resumed()
+            self._forget(call)  # nobody asked for it in time; not if the gateway ends, since others have it then
         finally:
             self._kept.pop(call.id, None)
             if not call.is_over:  # it was cancelled, here or by the end of the gateway
@@ -132,10 +146,17 @@ class LongCalls:
             except GatewayError as unwritten:  # the outcome is withheld for that
                 result, error = None, unwritten
         call.over(result, error, Size(0, 0) if result is None or not call.is_kept else await size_in_thread(result))
+        if call.is_kept and not call.asks and self.replica is not None:
+            self.replica.call_ended(call.owner, call.id, outcome_json(call), self.settings.lasts)
+
+    def _forget(self, call: LongCall) -> None:
+        if self._kept.pop(call.id, None) is not None and self.replica is not None:
+            self.replica.call_forgotten(call.owner, call.id)
 
     def _ended(self, call: LongCall) -> None:
         release, call.release = call.release, lambda: None
         release()
+        self._quiet.set()
         self._forget_largest()
         if call.session in self._leaving and not self._runs_in(call.session):
             self._leaving.pop(call.session)()

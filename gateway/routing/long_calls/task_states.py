@@ -3,6 +3,8 @@
 https://modelcontextprotocol.io/seps/2663-tasks-extension
 """
 
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from gateway.core.model.caller import Caller
@@ -35,27 +37,35 @@ def task_state(call: LongCall, lasts: float) -> dict[str, Any]:
         return {**state, "status": "working", "statusMessage": status(call)}
     if call.asks:
         return {**state, "status": "input_required", "inputRequests": (call.result or {}).get("inputRequests", {})}
-    if call.result is not None:
-        return {**state, "status": "completed", "result": call.result}
-    if isinstance(call.error, UpstreamRefused):
-        data = {} if call.error.data is None else {"data": call.error.data}
-        return {
-            **state,
-            "status": "failed",
-            "error": {"code": call.error.code, "message": call.error.wire_message, **data},
-        }
-    if isinstance(call.error, (InvalidRequest, ProfileError)):
-        return {**state, "status": "failed", "error": {"code": INVALID_PARAMS, "message": str(call.error)}}
+    return ended_state(state, call.result, call.error)
+
+
+def ended_state(state: Mapping[str, Any], result: Mapping[str, Any] | None, error: Exception | None) -> dict[str, Any]:
+    """Return the result of `tasks/get` for a call that has ended; `state` has its times."""
+    if result is not None:
+        return {**state, "status": "completed", "result": result}
+    if isinstance(error, UpstreamRefused):
+        return {**state, "status": "failed", "error": dict(error.wire())}
+    if isinstance(error, (InvalidRequest, ProfileError)):
+        return {**state, "status": "failed", "error": {"code": INVALID_PARAMS, "message": str(error)}}
     # The same as for a call itself: the model reads why it failed.
-    words = {"content": [{"type": "text", "text": str(call.error)}], "isError": True}
+    words = {"content": [{"type": "text", "text": str(error)}], "isError": True}
     return {**state, "status": "completed", "result": words}
 
 
-def _facts(call: LongCall, lasts: float) -> dict[str, Any]:
+def task_times(call: str, times: tuple[str, str] | None, seconds: float) -> dict[str, Any]:
+    """Return what is said of every task: its times (created, changed; None: not known), kept for so long."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    created, changed = times or (now, now)
     return {
-        "taskId": call.id,
-        "createdAt": call.created.isoformat(timespec="seconds"),
-        "lastUpdatedAt": call.changed.isoformat(timespec="seconds"),
-        "ttlMs": round((call.seconds + lasts) * 1_000),
+        "taskId": call,
+        "createdAt": created,
+        "lastUpdatedAt": changed,
+        "ttlMs": round(seconds * 1_000),
         "pollIntervalMs": POLL_MS,
     }
+
+
+def _facts(call: LongCall, lasts: float) -> dict[str, Any]:
+    times = call.created.isoformat(timespec="seconds"), call.changed.isoformat(timespec="seconds")
+    return task_times(call.id, times, call.seconds + lasts)

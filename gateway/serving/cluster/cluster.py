@@ -18,7 +18,7 @@ from gateway.config.schema import Settings
 from gateway.core.model.caller import Caller
 from gateway.errors import StateUnavailable
 from gateway.routing.long_calls import long_call_in
-from gateway.routing.replica_port import SharedUse
+from gateway.routing.replica_port import CallElsewhere, SharedUse
 from gateway.serving.cluster.forward_request import BrokenOff, Forwarder, Unreachable, forwarding_client
 from gateway.serving.cluster.hop_mark import HopMarks, remember_path
 from gateway.serving.cluster.keys import TAG
@@ -76,7 +76,7 @@ class Cluster:
         self.journal = SessionNotes(self.index)
         self._soon = Soon(self.connection)
         self._owners = StateOwners(self.connection, self.replicas, self.index)
-        self._tasks = TaskIndex(self.connection, self._soon, self.own)
+        self._tasks = TaskIndex(self.connection, self._soon, self.replicas)
         self.use: SharedUse = self._use_in_redis() if use is None else use(self._living)
         self.upstream_of: StateOf = lambda params, caller: None
         """Returns the upstream that a call goes to and the owner of the state there; None if there is none."""
@@ -142,8 +142,20 @@ class Cluster:
         """Pass on a request without a session, if it is about what another replica has (`ClusterPort`)."""
         if HOP_SCOPE in scope:
             return False
-        there = await self._home_of_request(method, params, caller)
+        there = await self._home_of_request(method, params, caller) or self._instead(method, params, caller)
         return there is not None and await self._forwarded(there, scope, receive, send)
+
+    def _instead(self, method: str, params: Mapping[str, Any], caller: Callable[[], Caller]) -> Replica | None:
+        """Return a replica to begin a call at while this one is about to stop; None: here, where something of it is."""
+        if self.replicas.own.state != "draining" or method != "tools/call" or self._keeps_by_principal:
+            return None
+        if "requestState" in params or long_call_in(params) is not None:
+            return None
+        return self._staying() if self.upstream_of(params, caller()) is None else None
+
+    def _staying(self) -> Replica | None:
+        """Return another replica that takes new sessions and calls."""
+        return next((one for one in self.replicas.others() if one.state == "up"), None)
 
     async def _home_of_request(
         self, method: str, params: Mapping[str, Any], caller: Callable[[], Caller]
@@ -198,10 +210,26 @@ class Cluster:
         """Note where a task is."""
         self._tasks.given(client, task, route)
 
+    async def told(self) -> None:
+        """Wait until the other replicas can know of all tasks and calls, or Redis is away."""
+        await self._soon.rest()
+
     async def route_of_task(self, client: str, task: str) -> Mapping[str, str] | None:
         """Return the route of a task."""
         found = await self._tasks.find(client, task)
         return (found[1] or None) if found is not None else None
+
+    def call_ended(self, client: str, call: str, outcome: Mapping[str, Any], seconds: float) -> None:
+        """Keep the outcome of a long call."""
+        self._tasks.ended(client, call, outcome, seconds)
+
+    def call_forgotten(self, client: str, call: str) -> None:
+        """Forget a long call."""
+        self._tasks.forgotten(client, call)
+
+    async def call_elsewhere(self, client: str, call: str) -> CallElsewhere | None:
+        """Return what is known of a long call at another replica."""
+        return await self._tasks.elsewhere(client, call)
 
     # -- other replicas ------------------------------------------------------------------------------------------------
 
@@ -226,7 +254,7 @@ class Cluster:
     async def _home_of(self, scope: Scope) -> Replica | None:
         """Return the replica for a new session, if that is another one."""
         if self.replicas.own.state == "draining":
-            return next((one for one in self.replicas.others() if one.state == "up"), None)
+            return self._staying()
         if not self._keeps_by_principal:
             return None
         return await self._owners.home("", _home_name(principal_of(HTTPConnection(scope))))
@@ -301,6 +329,7 @@ class Cluster:
         if not self.replicas.is_open:
             return
         self.index.freeze()
+        await self._soon.rest()
         try:
             await self.index.hand_over(self._sessions.undelivered() if self._sessions is not None else {})
         except StateUnavailable:
@@ -312,6 +341,7 @@ class Cluster:
         logger.warning("the Redis of the cluster has forgotten everything: sessions are told to it again")
         self.index.rewrite()
         self._owners.rewrite(self._soon)
+        self._tasks.rewrite()
 
 
 def _home_name(principal: str) -> str:

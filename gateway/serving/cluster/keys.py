@@ -6,6 +6,7 @@ session:ID      what another replica needs to take a session over (`session_inde
 answers:ID      answers that a replica left behind when it was stopped, for hosts that resume their streams
 owner:HASH      the replica that has the state of an owner in an upstream (`state_owners`)
 task:HASH       where a task is (`task_index`)
+outcome:HASH    how a long call has ended, which its host may ask for when its replica is gone (`task_index`)
 use:HASH        what a principal or token has used of its limits (`shared_limits`)
 """
 
@@ -41,6 +42,11 @@ def owner_key(upstream: str, owner: str) -> str:
 def task_key(client: str, task: str) -> str:
     """Return the key of a task of a client."""
     return f"{TAG}:task:{_digest(client, task)}"
+
+
+def outcome_key(client: str, call: str) -> str:
+    """Return the key of the outcome of a long call of a client."""
+    return f"{TAG}:outcome:{_digest(client, call)}"
 
 
 def use_key(kind: str, who: str, what: str) -> str:

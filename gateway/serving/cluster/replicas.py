@@ -144,8 +144,14 @@ class Replicas:
         """
         async with self._connection.reached() as redis:
             is_known = await redis.exists(replica_key(self.own.id))
-        if self._is_registered and (not is_known or self._clock() - self._forgotten < self._lost_after):
-            raise StateUnavailable("not all replicas have said yet which sessions they have", remedy="try again soon")
+        if self._is_registered and not (is_known and self._has_been_told):
+            words = "not all replicas of the gateway have said yet what they have"
+            raise StateUnavailable(words, remedy="try again in a moment")
+
+    @property
+    def _has_been_told(self) -> bool:
+        """Whether every replica has had the time to tell Redis again what that had forgotten."""
+        return self._clock() - self._forgotten >= self._lost_after
 
     async def _look(self) -> None:
         key, said, is_open = replica_key(self.own.id), json.dumps(asdict(self.own)), self.is_open
@@ -162,10 +168,14 @@ class Replicas:
             lost = [one for one, text in zip(others, found, strict=True) if text is None]
             if lost:
                 await redis.srem(REPLICAS, *lost)
-        known = [_read(text) for text in found if text is not None]
-        self._note({one.id: one for one in known if one is not None})
-        if self._is_registered and not was_there:
+        is_forgotten = self._is_registered and not was_there
+        if is_forgotten:
             self._forgotten = self._clock()
+        said = [_read(text) for text in found if text is not None]
+        known = {one.id: one for one in said if one is not None}
+        # The others may not have said again yet that they are there: nobody has left only because Redis has forgotten.
+        self._note(known if self._has_been_told else self._known | known)
+        if is_forgotten:
             self._on_forgotten()
         self._is_registered = is_open
 

@@ -24,6 +24,7 @@ class Soon:
         self._connection = connection
         self._due: list[Write] = []
         self._wake = anyio.Event()
+        self._writing = anyio.Lock()
 
     def write(self, write: Write) -> None:
         """Write this, soon."""
@@ -36,6 +37,11 @@ class Soon:
         while True:
             await self._wake.wait()
             self._wake = anyio.Event()
+            await self.rest()
+
+    async def rest(self) -> None:
+        """Write all that is due now; afterwards, what was due before is written, or Redis is away."""
+        async with self._writing:
             while self._due:
                 await self.flush()
 

@@ -19,6 +19,10 @@ _KEPT_SECONDS = 86_400
 _SURE_SECONDS = 2.0
 """How long a claim is not looked at again: nobody takes it from a replica that is there."""
 _MOST = 10_000
+_GONE = "the replica of the gateway that held its state is gone, and its state is lost"
+_PERHAPS_ELSEWHERE = (
+    "the replicas of the gateway cannot be asked at present which of them holds its state, so it is not to be had"
+)
 
 Kept = TypeVar("Kept")
 
@@ -41,7 +45,12 @@ class StateOwners:
         self._index = index
         self._clock = clock
         self._here: OrderedDict[State, float] = OrderedDict()
-        self._lost: OrderedDict[State, None] = OrderedDict()
+        self._there: OrderedDict[State, str] = OrderedDict()
+        """The replicas that others' state was found at: they hold while Redis is away."""
+        self._lost: OrderedDict[State, str] = OrderedDict()
+        """States whose owners have yet to be told that they may be gone, and why."""
+        self._told: OrderedDict[State, None] = OrderedDict()
+        """States whose owners have been told, and begin anew if they call again while Redis is away."""
 
     async def home(self, upstream: str, owner: str) -> Replica | None:
         """Return the replica that has the state; None if it is this one, which it is if no other one has it."""
@@ -52,10 +61,26 @@ class StateOwners:
         try:
             there = await self._claimed(state)
         except StateUnavailable:
-            return None
+            return await self._home_without_redis(state)
         if there is None:
             _put(self._here, state, now)
+            if self._there.pop(state, None) is not None:  # also if Redis has lost meanwhile that it was there
+                _put(self._lost, state, _GONE)
+        else:
+            _put(self._there, state, there.id)
         return there
+
+    async def _home_without_redis(self, state: State) -> Replica | None:
+        """Return the replica that had the state when Redis could still be asked; if none is known, it begins here."""
+        if state in self._here:
+            return None
+        if state in self._there and (there := await self._replicas.find(self._there[state])) is not None:
+            return there
+        if self._replicas.others() and state not in self._told:
+            _put(self._lost, state, _PERHAPS_ELSEWHERE)
+        else:
+            _put(self._here, state, float("-inf"))
+        return None
 
     async def before_call(self, upstream: str, owner: str) -> None:
         """Note that the state is here.
@@ -65,21 +90,23 @@ class StateOwners:
         """
         session = owner.removeprefix(owner_by_session(""))
         record = self._index.of(session) if session != owner else None
-        if record is None:
+        if session == owner:
             await self.home(upstream, owner)
-        elif upstream not in record.upstreams:
+        elif record is not None and upstream not in record.upstreams:
             record.upstreams.append(upstream)
             self._index.changed(session)
         if (upstream, owner) in self._lost:
-            del self._lost[upstream, owner]
-            words = "the replica of the gateway that held its state is gone, and its state is lost"
-            raise UpstreamUnavailable(upstream, words, remedy="call again to start anew")
+            words = self._lost.pop((upstream, owner))
+            _put(self._told, (upstream, owner), None)
+            remedy = (
+                "call again to start anew" if words == _GONE else "call again: it starts anew if it is not found then"
+            )
+            raise UpstreamUnavailable(upstream, words, remedy=remedy)
 
     def taken_over(self, record: SessionRecord) -> None:
         """Note that what upstreams kept for a session is lost with the replica that had it."""
-        for upstream in record.upstreams:
-            _put(self._lost, (upstream, owner_by_session(record.id)), None)
-        record.upstreams.clear()
+        for upstream in record.upstreams:  # they stay in the record, for the next replica if the host is not told here
+            _put(self._lost, (upstream, owner_by_session(record.id)), _GONE)
 
     def rewrite(self, soon: Soon) -> None:
         """Claim again what is here: Redis has forgotten it."""
@@ -91,9 +118,12 @@ class StateOwners:
         """Return the other replica that has the state, if that is there; otherwise take it."""
         key, own = owner_key(*state), self._replicas.own.id
         async with self._connection.reached() as redis:
-            if await redis.set(key, own, nx=True, ex=_KEPT_SECONDS):
+            before: str | None = await redis.get(key)
+            if before is None and state not in self._here:  # or Redis has lost what another replica will say again
+                await self._replicas.all_told()
+            if before is None and await redis.set(key, own, nx=True, ex=_KEPT_SECONDS):
                 return None
-            before = await redis.get(key)
+            before = before or await redis.get(key)
             if before == own:
                 await redis.expire(key, _KEPT_SECONDS)
                 return None
@@ -111,7 +141,7 @@ class StateOwners:
 
         if not await self._connection.decided(take, key):
             return await self._claimed(state)
-        _put(self._lost, state, None)
+        _put(self._lost, state, _GONE)
         return None
 
 

@@ -24,7 +24,7 @@ class Availability:
         if not self.is_away:
             logger.error("%s cannot be used: %s", self._what, why)
         self.is_away = True
-        return self.refusal("see the log")
+        return self.refusal("try again in a moment; the log says why")
 
     def refusal(self, remedy: str) -> StateUnavailable:
         """Return the error for whoever needs it now."""

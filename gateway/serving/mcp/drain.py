@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.core.model.revisions import MODERN_REVISIONS
 from gateway.core.wording import counted
+from gateway.serving.mcp.events import LOST
 from gateway.serving.mcp.running_requests import RunningRequests
 from gateway.serving.mcp.security import refused_response
 
@@ -27,6 +28,8 @@ class Drain:
         self._running = running
         self._grace = grace
         self._asked = anyio.Event()
+        self.also: list[Callable[[], Awaitable[None]]] = []
+        """Waited for within the grace, once the running requests have ended."""
         self.before: list[Callable[[], Awaitable[None]]] = []
         """Called when it begins: other replicas are told."""
         self.after: list[Callable[[], Awaitable[None]]] = []
@@ -52,8 +55,11 @@ class Drain:
             await tell()
         with anyio.move_on_after(self._grace) as grace:
             await self._running.quiet()
+            for wait in self.also:
+                await wait()
         if grace.cancelled_caught:
-            logger.warning("stopping: %s did not end in time", counted(self._running.number, "request"))
+            what = counted(self._running.number, "request") if self._running.number else "long calls"
+            logger.warning("stopping: %s did not end in time", what)
         for tell in self.after:
             await tell()
 
@@ -78,6 +84,30 @@ class _RefusingSessions:
             words = "the gateway is about to stop: open the session in a moment"
             return await refused_response(503, words, {"Retry-After": _RETRY_SECONDS})(scope, receive, send_and_close)
         return await self._app(scope, receive, send_and_close)
+
+
+class TellingOfTheEnd:
+    """ASGI middleware: a request that is cancelled because the gateway stops is answered by an error that says so."""
+
+    def __init__(self, app: ASGIApp, drain: Drain) -> None:
+        self._app = app
+        self._drain = drain
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        has_begun = False
+
+        async def sending(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sending)
+        except anyio.get_cancelled_exc_class():
+            if scope["type"] == "http" and self._drain.has_begun and not has_begun:
+                with anyio.CancelScope(shield=True):
+                    await refused_response(502, LOST)(scope, receive, send)
+            raise
 
 
 def opens_session(scope: Scope) -> bool:

@@ -26,7 +26,7 @@ from gateway.serving.mcp.admit_requests import AdmissionMiddleware, LargeBodyMid
 from gateway.serving.mcp.attendance import AttendanceMiddleware
 from gateway.serving.mcp.cluster_port import ClusterPort
 from gateway.serving.mcp.downstream import Downstream
-from gateway.serving.mcp.drain import Drain
+from gateway.serving.mcp.drain import Drain, TellingOfTheEnd
 from gateway.serving.mcp.drain_streams import Draining
 from gateway.serving.mcp.era_headers import EraHeaderMiddleware
 from gateway.serving.mcp.events import Events
@@ -138,6 +138,7 @@ def http_app(
     if cluster is not None:
         attended = cluster.in_sessions(attended, manager)
         drain.before.append(cluster.draining)
+        drain.also.append(service.long_calls_ended)  # any replica has their outcomes afterwards
         drain.after.append(cluster.left)
 
     def endpoint(path: str, app: ASGIApp, *, by_header: bool = True) -> list[BaseRoute]:
@@ -165,6 +166,7 @@ def http_app(
         ],
         middleware=[
             *([Middleware(PublicDocuments, for_anybody, bases)] if for_anybody else []),
+            Middleware(TellingOfTheEnd, drain),
             *([] if cluster is None else [Middleware(cluster.recognising)]),
             Middleware(Guard, access, allowed, bases, public, public_url, on_too_many),
             Middleware(LargeBodyMiddleware, service.admission),

@@ -82,6 +82,10 @@ class Service(Protocol):
         """Release everything that belongs to a session whose host has disconnected."""
         ...
 
+    async def long_calls_ended(self) -> None:
+        """Wait until no call runs whose request has been answered."""
+        ...
+
     def header_schema(self, name: str, caller: Callable[[], Caller]) -> Mapping[str, Any] | None:
         """Return the input schema of a tool that the caller is offered under this name and that declares headers.
 

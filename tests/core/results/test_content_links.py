@@ -86,6 +86,7 @@ def test_content_that_could_not_be_kept_is_a_line_without_a_handle_and_a_note():
     """A store that is down or full in the middle of a result: the result arrives, shaped without it."""
     shaped = lowered(IMAGE, profile("beside"), Failed("the store cannot be reached"))
     (block,) = shaped.result["content"]
-    assert block["text"].endswith("(this host does not show images to its model)]")
+    why = "this host does not show images to its model; it could not be kept: the store cannot be reached"
+    assert block["text"].endswith(f"({why})]")
     notes = [note.text for note in shaped.notes if note.kind == "failed"]
     assert notes == ["content that is not kept: the store cannot be reached"]

@@ -170,7 +170,7 @@ def test_an_image_that_cannot_be_converted_becomes_a_line() -> None:
 
 def test_a_store_that_fails_costs_only_the_handle() -> None:
     assert seen(shape({"content": [blob(PDF)]}, profile(), failing="keep")) == [
-        "[document 1: doc://a.pdf, application/pdf, 109 bytes]"
+        "[document 1: doc://a.pdf, application/pdf, 109 bytes (it could not be kept: it broke)]"
     ]
 
 

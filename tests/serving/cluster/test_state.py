@@ -3,10 +3,11 @@
 import json
 import re
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
-from tests.serving.cluster.conftest import ALICE, BOB, SERVERS, Host, Replicas
+from tests.serving.cluster.conftest import ALICE, BOB, LOST_AFTER, SERVERS, Host, Replicas
 from tests.telemetry.conftest import Serving
 
 A_MINUTE = 60
@@ -143,6 +144,44 @@ def test_without_redis_what_needs_none_goes_on_and_afterwards_everything_does(
     assert alice.call(second, "all__count"), "the session was told to the empty Redis again"
 
 
+def test_state_is_found_or_said_to_be_unknown_while_redis_is_away(
+    replicas: Replicas, host: Callable[..., Host]
+) -> None:
+    first, second, third = replicas.start(), replicas.start(), replicas.start()
+    alice = host()
+    for at in (first, second, third):
+        assert alice.ask_tools(at)
+    assert alice.now(first, "own__count").startswith("1 ")
+    assert alice.now(second, "own__count").startswith("2 ")
+    replicas.redis.stop()
+    third.line_with("the Redis of the cluster cannot be used")
+    assert alice.now(second, "own__count").startswith("3 "), "it is remembered where it was"
+    assert "cannot be asked at present" in alice.now(third, "own__count"), "it never begins anew without a word"
+    replicas.redis.start()
+    for one in (first, second, third):
+        one.line_with("has forgotten everything")
+    assert not any("has left" in line for line in second.lines), "nobody has left because Redis forgot"
+    time.sleep(LOST_AFTER)
+    for at in (third, second):
+        assert alice.now(at, "own__count").split()[0] in ("4", "5"), "it was never lost"
+
+
+def test_a_loss_that_is_not_told_is_told_by_the_next_replica(replicas: Replicas, host: Callable[..., Host]) -> None:
+    first, second, third = replicas.start(), replicas.start(), replicas.start()
+    alice = host()
+    alice.open(first)
+    assert alice.call(first, "own__count").startswith("1 ")
+    replicas.settle()
+    first.process.kill()
+    first.process.wait()
+    assert alice.ask(second, "tools/list")["result"]["tools"], "it is taken over, and nothing is said of the state"
+    replicas.settle()
+    second.process.kill()
+    second.process.wait()
+    assert "its state is lost" in alice.call(third, "own__count")
+    assert alice.call(third, "own__count").startswith("1 ")
+
+
 def test_a_replica_that_comes_later_is_one_of_them(replicas: Replicas, host: Callable[..., Host]) -> None:
     first = replicas.start()
     alice, late = host(), host()
@@ -198,7 +237,7 @@ def test_a_long_call_is_collected_and_cancelled_from_every_replica(
     replicas.settle()
     first.process.kill()
     first.process.wait()
-    assert "no call" in alice.now(second, "gateway_wait", call=call)
+    assert "is gone" in alice.now(second, "gateway_wait", call=call)
 
 
 def test_a_program_without_mcp_finds_its_state_from_every_replica(

@@ -116,7 +116,8 @@ class DecisionContext:
         """
         found = source.found
         handle, tool = self.kept(source), self._tool(found) if is_intact else None
-        line = ToTextLine(why or "", kind, self.known(source), handle, tool, url=self.url(_kept_as(source)))
+        said_why = self.unless_kept(source, why or "")
+        line = ToTextLine(said_why, kind, self.known(source), handle, tool, url=self.url(_kept_as(source)))
         said = self._described(source) if described else None
         about = f"{kind} ({found.media_type or 'unknown type'})"
         if said is None:
@@ -151,7 +152,15 @@ class DecisionContext:
         self.note("named", f"{kind} as a line: {why}", index)
         known = wording.join_facts(wording.plain(media_type, 80), f"{len(text):,} characters")
         tool = wording.READ_TOOL if self.profile.tools.helpers else None
-        return ToTextLine(why, kind, known, handle, tool, self.url(f"keep:{index}"))
+        return ToTextLine(self._unless_kept(f"keep:{index}", why), kind, known, handle, tool, self.url(f"keep:{index}"))
+
+    def unless_kept(self, source: BlockSource, why: str) -> str:
+        """Return why content is not shown, and why it has no handle if it could not be stored."""
+        return self._unless_kept(_kept_as(source), why)
+
+    def _unless_kept(self, key: str, why: str) -> str:
+        kept = self.outcomes.get(key)
+        return wording.not_kept(why, kept.reason) if isinstance(kept, Failed) else why
 
     def known(self, source: BlockSource) -> str:
         """Name, type, length, pixels and size of content that is not shown, in words; sound and video are probed."""

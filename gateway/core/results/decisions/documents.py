@@ -147,4 +147,4 @@ def _head(context: DecisionContext, source: BlockSource, read: DocumentRead, wha
     )
     known = wording.join_facts(*titled, known_of(source.found), wording.page_count(read.pages), what)
     tool = wording.VIEW_TOOL if context.profile.tools.helpers else None
-    return ToTextLine("", "document", known, context.kept(source), tool)
+    return ToTextLine(context.unless_kept(source, ""), "document", known, context.kept(source), tool)

@@ -1,0 +1,49 @@
+"""What a request is answered that is cancelled because the gateway stops."""
+
+from typing import Any
+
+import anyio
+import pytest
+from starlette.types import Message, Receive, Scope, Send
+
+from gateway.serving.mcp.drain import Drain, TellingOfTheEnd
+from gateway.serving.mcp.running_requests import RunningRequests
+
+pytestmark = pytest.mark.anyio
+
+
+async def cancelled(*, stops: bool, has_begun: bool) -> list[Any]:
+    """Return the statuses that a request gets which is cancelled in the middle."""
+    sent: list[Any] = []
+    drain = Drain(RunningRequests(), 1.0)
+    if stops:
+        drain.ask()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if has_begun:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+        await anyio.sleep_forever()
+
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        sent.append(message.get("status", bytes(message.get("body", b""))))
+
+    async with anyio.create_task_group() as tasks:
+        scope: Scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": []}
+        tasks.start_soon(TellingOfTheEnd(app, drain), scope, receive, send)
+        await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+    return sent
+
+
+async def test_a_request_that_the_end_cancels_is_answered_by_an_error_that_says_so() -> None:
+    status, body = await cancelled(stops=True, has_begun=False)
+    assert status == 502
+    assert b"nobody knows whether it was carried out" in body
+
+
+async def test_an_answer_that_has_begun_is_left_alone() -> None:
+    assert await cancelled(stops=True, has_begun=True) == [200]
+    assert await cancelled(stops=False, has_begun=False) == []
