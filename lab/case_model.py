@@ -39,6 +39,11 @@ def called_tool(name: str) -> str | None:
     return found[1] if found else None
 
 
+def made(read: Conversation) -> int:
+    """How many calls of our tools a request has."""
+    return sum(called_tool(call.name) is not None for message in read.messages for call in message.calls)
+
+
 @dataclass(frozen=True)
 class CaseModel:
     """The model. It looks for tools that a host offers only to whoever searches for them."""
@@ -49,12 +54,12 @@ class CaseModel:
         """Return the calls of the next case, a search for its tools, or the last words."""
         if not (order := _order(conversation.messages)) or not conversation.tools:
             return Reply(text="The lab")
-        made = sum(called_tool(call.name) is not None for message in conversation.messages for call in message.calls)
+        done = made(conversation)
         for name in order:
             tools = self.cases[name]
-            if made < len(tools):
+            if done < len(tools):
                 return self._calls(tools, conversation)
-            made -= len(tools)
+            done -= len(tools)
         return Reply(text="All cases were run.")
 
     def _calls(self, tools: Sequence[str], conversation: Conversation) -> Reply:
@@ -64,9 +69,9 @@ class CaseModel:
         searches = [name for name in conversation.tools if _SEARCH.search(name)]
         searched = _searched(conversation.messages, searches)
         mentioned = _mentioned(conversation.messages)
-        most = 1 if mentioned.keys() >= set(tools) else _SEARCHES
-        if searches and searched < most:
-            time.sleep(_THINKS * searched)
+        waits = _WAITS[:1] if mentioned.keys() >= set(tools) or made(conversation) else _WAITS
+        if searches and searched < len(waits):
+            time.sleep(waits[searched])
             words = " ".join(f"{PREFIX}{tool}: returns the case {tool}" for tool in tools)
             return Reply(calls=(ToolCall(searches[0], {"query": words}),))
         return Reply(calls=tuple(ToolCall(offered.get(tool) or mentioned.get(tool, PREFIX + tool)) for tool in tools))

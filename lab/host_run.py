@@ -32,6 +32,8 @@ from lab.serve_models import serve_models
 SETTINGS = ("alone", "gateway")
 ALONE = ("photo", "many")
 """Cases that get a session of their own: what is large weighs on all that follows."""
+CALLS = "calls"
+"""The file with the tools that were called in a session."""
 _ENDS_WITHIN = 10.0
 
 
@@ -55,7 +57,7 @@ def host_stage(api: HostApi, cases: Mapping[str, Case]) -> Generator[HostStage]:
         results = {PREFIX + tool: result for case in cases.values() for tool, result in case.results.items()}
         (folder / "results.json").write_text(json.dumps(results), "utf-8")
         config = folder / "mcp-gateway.toml"
-        served = [sys.executable, "-m", "lab.case_server", str(folder / "results.json")]
+        served = [sys.executable, "-m", "lab.case_server", str(folder / "results.json"), str(folder / CALLS)]
         alone = _program(folder / "cases", served)
         config.write_text(f"[upstreams.cases]\ncommand = {json.dumps(str(alone))}\n", "utf-8")
         serve = [sys.executable, "-m", "gateway", "serve", "--config", str(config), "--profile", api.profile]
@@ -83,7 +85,10 @@ def run_host(host: Host, api: HostApi, setting: str, on: HostStage, cases: Mappi
     found: dict[str, Finding] = {}
     while waiting:
         session = waiting.pop(0)
-        seen, ended = _session(host, api, setting, on, {name: cases[name] for name in session})
+        wanted = {name: cases[name] for name in session}
+        seen, ended = _session(host, api, setting, on, wanted)
+        if not seen and not _called(on):  # it may have begun before its servers were there
+            seen, ended = _session(host, api, setting, on, wanted)
         for at, name in enumerate(session):
             finding = seen.get(name)
             if (finding is None or finding.word == "refused") and at:
@@ -102,12 +107,21 @@ def _session(
 ) -> tuple[dict[str, Finding], str]:
     mark = f"lab-{host.name}-{setting}-{next(on.marks)}"
     before = len(on.app.requests)
+    (on.folder / CALLS).unlink(missing_ok=True)
     ended = _start(host, api, setting, on, prompt(mark, list(cases)))
     requests = on.app.requests[before:]
     bodies = [body for one in requests if mark.encode() in one.body and (body := body_of(one.body, api.model))]
     if not bodies:
         raise LabError(f"{host.name}, {api.name}, {setting}: its model was not asked; it said:\n{ended}")
-    return judge_session(api.name, bodies, cases), ended
+    called = _called(on)
+    found = judge_session(api.name, bodies, cases)
+    # What no server was asked for is no result, whatever the host told its model.
+    return {name: found[name] for name in found if called >= {PREFIX + tool for tool in cases[name].results}}, ended
+
+
+def _called(on: HostStage) -> set[str]:
+    calls = on.folder / CALLS
+    return set(calls.read_text("utf-8").split()) if calls.exists() else set()
 
 
 def _start(host: Host, api: HostApi, setting: str, on: HostStage, asked: str) -> str:

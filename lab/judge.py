@@ -147,7 +147,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _texts_of(item: Mapping[str, Any]) -> Iterator[str]:
     if "functionResponse" in item:
-        yield json.dumps(item["functionResponse"].get("response"), ensure_ascii=False)
+        yield json.dumps(item["functionResponse"].get("response"), ensure_ascii=False).replace(r"\n", "\n")
     elif item.get("type") not in _MEDIA:
         for name in ("content", "text", "output", "parts"):
             yield from _texts(item.get(name))

@@ -7,7 +7,7 @@ from typing import Any
 from gateway.hosts.simulators.originals import original_images
 from gateway.testing.model_apis import conversation, refusals
 from gateway.testing.model_apis.read_request import Conversation
-from lab.case_model import called_tool
+from lab.case_model import called_tool, made
 from lab.cases import Case
 from lab.judge import Finding, in_short, judged, seen_from
 
@@ -39,11 +39,6 @@ def judge_session(api: str, bodies: Iterable[Body], cases: Mapping[str, Case]) -
         elif read is not None:
             found[name] = judged(original, seen_from(api, body, _start(read, calls)))
     return found
-
-
-def made(read: Conversation) -> int:
-    """How many calls of our tools a request has."""
-    return sum(_counts(read))
 
 
 def _counts(read: Conversation) -> Sequence[int]:
