@@ -18,11 +18,9 @@ _ORDER = re.compile(r"run (lab-[a-z0-9-]+) with the cases ([a-z_, ]+);")
 _TOOL = re.compile(rf"(?:^|[^a-z]){PREFIX}([a-z_]+)$")
 _NAME = re.compile(rf"\b[A-Za-z0-9_-]+__{PREFIX}[a-z_]+\b")
 _SEARCH = re.compile(r"tool_?search|search_?tools?|find_?tools?", re.IGNORECASE)
-_SEARCHES = 3
-"""After as many searches in a row, a tool that is not offered is called all the same."""
-
-_THINKS = 2.0
-"""Seconds before a second search: a host may begin before its servers have, and a model takes its time."""
+_WAITS = (0.0, 2.0, 5.0, 10.0, 20.0)
+"""Seconds before each search for the tools of a session's first case: a host may begin before its servers have. After
+the last one, and for later cases after the first, a tool that is not offered is called all the same."""
 
 Cases = Mapping[str, Sequence[str]]
 """The tools that each case calls at once, without `PREFIX`."""

@@ -1,10 +1,13 @@
 """Which cells of the lab's table are right, and why the others are not: what a host cannot do, or a fault."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from gateway.hosts.simulators.hosts import SIMULATORS
 from gateway.hosts.simulators.originals import original_images
+from gateway.hosts.simulators.pictures import look
+from gateway.hosts.simulators.seen import SeenImage, SeenPart
 from lab.case_model import PREFIX
 from lab.cases import Case
 from lab.hosts import Host, HostApi
@@ -71,7 +74,15 @@ def simulated(simulator: str, case: Case) -> Finding | None:
         return None
     ((name, result),) = case.results.items()
     tool: dict[str, Any] = {"name": PREFIX + name, "inputSchema": {"type": "object", "properties": {}}}
-    return judged(result, SIMULATORS[simulator].see(result, tool))
+    seen = SIMULATORS[simulator].see(result, tool)
+    return judged(result, replace(seen, parts=tuple(map(_as_taken, seen.parts))))
+
+
+def _as_taken(part: SeenPart) -> SeenPart:
+    """A picture with the type of its bytes: whether an API minds what it is labelled is not for a simulator to say."""
+    if isinstance(part, SeenImage) and (picture := look(part.data)):
+        return replace(part, media_type=picture.media_type)
+    return part
 
 
 def _words(finding: Finding) -> str:

@@ -34,6 +34,14 @@ ALONE = ("photo", "many")
 """Cases that get a session of their own: what is large weighs on all that follows."""
 CALLS = "calls"
 """The file with the tools that were called in a session."""
+_CONFIG = """[upstreams.cases]
+command = {command}
+
+[profiles.lab]
+extends = "{profile}"
+sets.wait.tools_list = "60s"
+"""
+"""A busy machine may take longer to start the gateway and its upstream than a host's user would wait."""
 _ENDS_WITHIN = 10.0
 
 
@@ -59,8 +67,8 @@ def host_stage(api: HostApi, cases: Mapping[str, Case]) -> Generator[HostStage]:
         config = folder / "mcp-gateway.toml"
         served = [sys.executable, "-m", "lab.case_server", str(folder / "results.json"), str(folder / CALLS)]
         alone = _program(folder / "cases", served)
-        config.write_text(f"[upstreams.cases]\ncommand = {json.dumps(str(alone))}\n", "utf-8")
-        serve = [sys.executable, "-m", "gateway", "serve", "--config", str(config), "--profile", api.profile]
+        config.write_text(_CONFIG.format(command=json.dumps(str(alone)), profile=api.profile), "utf-8")
+        serve = [sys.executable, "-m", "gateway", "serve", "--config", str(config), "--profile", "lab"]
         yield HostStage(models, app, {"alone": alone, "gateway": _program(folder / "gateway", serve)}, folder)
 
 
