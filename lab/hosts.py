@@ -38,6 +38,8 @@ class HostApi:
     """Why a case, or all of a kind, cannot be seen, even through the gateway."""
     not_yet: Mapping[str, str] = field(default_factory=dict[str, str])
     """Why the gateway does not have a case seen although the host could show it: what is known and open."""
+    differs: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Cases of which the simulator says something else, and why that is open."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ def load_host(path: Path) -> Host:
 
 def _host(name: str, data: Mapping[str, Any]) -> Host:
     known = {"title", "npm", "pypi", "program", "profile", "start", "files", "environment", "apis"}
-    if unknown := set(data) - known - {"simulator", "scripts", "beside", "seconds", "cannot", "not_yet"}:
+    if unknown := set(data) - known - {"simulator", "scripts", "beside", "seconds", "cannot", "not_yet", "differs"}:
         raise ValueError(f"unknown keys: {', '.join(sorted(unknown))}")
     installer = next((kind for kind in ("npm", "pypi") if kind in data), "none")
     apis = tuple(_api(api, data, values) for api, values in data["apis"].items())
@@ -171,4 +173,5 @@ def _api(name: str, host: Mapping[str, Any], own: Mapping[str, Any]) -> HostApi:
         {**host.get("environment", {}), **own.get("environment", {})},
         {**host.get("cannot", {}), **own.get("cannot", {})},
         {**host.get("not_yet", {}), **own.get("not_yet", {})},
+        {**host.get("differs", {}), **own.get("differs", {})},
     )
