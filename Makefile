@@ -29,7 +29,7 @@ LOWEST += -W "ignore:The anyio.abc.BlockingPortal alias:DeprecationWarning"
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast lowest attack coverage check check-style check-types check-imports check-locks format docs site conformance frameworks new-host build lock soak bench tokens load fleet clean
+.PHONY: help setup demo test test-fast lowest attack coverage check check-style check-types check-imports check-locks format docs site conformance frameworks lab new-host build lock soak bench tokens load fleet clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -90,6 +90,10 @@ conformance: setup ## run the official suite, directly and through the gateway; 
 
 frameworks: setup ## run agent frameworks alone and with the gateway (FRAMEWORKS="strands": only this one)
 	@$(BIN)/python -m lab.run $(FRAMEWORKS)
+	@$(BIN)/python docs/generate.py
+
+lab: setup ## run real hosts and agent frameworks directly and with the gateway, and print the table (HOSTS="claude-code codex": only these)
+	@$(BIN)/python -m lab.run_hosts $(HOSTS)
 	@$(BIN)/python docs/generate.py
 
 new-host: $(VENV)/.gateway ## write the skeleton of a host's profile and simulator (NAME="acme-ide"), and say what to do next

@@ -36,6 +36,7 @@ from host_matrix import (  # noqa: E402
     shown,
 )
 from host_pages import host_pages  # noqa: E402
+from host_runs import lab_page  # noqa: E402
 from matrix_table import matrix_table  # noqa: E402
 from peer_tables import tables  # noqa: E402
 from rooms import drawing, table  # noqa: E402
@@ -61,6 +62,7 @@ def pages() -> dict[Path, str]:
         **_models(model_profiles()),
         DOCS / "hosts" / "README.md": hosts_page(profiles),
         DOCS / "hosts" / "evidence.md": evidence_page(profiles),
+        DOCS / "hosts" / "lab.md": lab_page(),
         **{DOCS / "hosts" / name: text for name, text in host_pages(profiles).items()},
     }
 

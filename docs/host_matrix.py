@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from evidence import facts, known_words_of
+from host_runs import measured
 
 from gateway.core.profiles.match_profile import namesake
 from gateway.core.profiles.profile import Profile
@@ -42,9 +43,9 @@ second to instructions for registering the gateway there. In every other host, a
 server; the command is `mcp-gateway serve`. A host that cannot run a command, such as ChatGPT or Claude on the web,
 takes the address of `mcp-gateway serve --http`, and logs in: [access](../access.md).
 
-- *known from*: the best available evidence. **measured**: requests of the real host were captured; **source**: its
-  code was read; **maintainer** or **user report**: somebody said so. A host about which nothing is known is sent what
-  unknown clients are sent.
+- *known from*: *measured with VERSION, on DATE*: the requests of the real host were captured ([those that the lab
+  runs](lab.md)); *from source*: its code was read; *reported*: somebody said so. A host about which nothing is known is
+  sent what unknown clients are sent.
 {NAMED}- *images*: the types that are sent (others are converted), pixels on the longer edge, and how many in a result.
 - *structured data*: `as it is`; or `as text`, because the host would lose it, or lose the rest beside it.
 - *errors*: media in a result that reports an error is shown, shown with the error reported in the text, or named.
@@ -100,8 +101,8 @@ def _names(profiles: Mapping[str, Profile]) -> list[str]:
 
 
 def known_words(profile: Profile, profiles: Mapping[str, Profile]) -> str:
-    """Return the best evidence about the host, in words."""
-    return "" if profile.name in NAMELESS else (known_from(profile, profiles) or "nothing").replace("_", " ")
+    """Return how the host is known, in words: its last run with version and day, else the best evidence."""
+    return measured(profiles).get(profile.name, "")
 
 
 def pages_table(profiles: Mapping[str, Profile]) -> str:

@@ -4,12 +4,15 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from host_runs import measured
+
 from gateway.core.profiles.profile import Evidence, Profile
 from gateway.hosts.config_files.documents import Document, Syntax
 from gateway.hosts.config_files.host_format import HostFormat
 from gateway.hosts.config_files.hosts import HOSTS
 from gateway.hosts.config_files.launch_command import Launch
 from gateway.hosts.config_files.machine import Machine
+from lab.record import HOSTS_FOLDER, records
 
 _PLATFORMS = {
     "Linux": Machine("linux", "~", "<project>", {}),
@@ -49,13 +52,12 @@ _SHOWN = {
 def host_pages(profiles: Mapping[str, Profile]) -> dict[str, str]:
     """Return file name → page, for every host whose configuration file is known."""
     return {
-        f"{name}.md": _page(host, profiles.get(host.profile or name), profiles["default"])
-        for name, host in sorted(HOSTS.items())
+        f"{name}.md": _page(host, profiles.get(host.profile or name), profiles) for name, host in sorted(HOSTS.items())
     }
 
 
-def _page(host: HostFormat, profile: Profile | None, default: Profile) -> str:
-    shown = profile or default
+def _page(host: HostFormat, profile: Profile | None, profiles: Mapping[str, Profile]) -> str:
+    shown = profile or profiles["default"]
     purpose = f"How to register the gateway in {host.title}, what it shows its model, and its limits."
     parts = [
         f"# {host.title}\n",
@@ -69,11 +71,23 @@ def _page(host: HostFormat, profile: Profile | None, default: Profile) -> str:
             "It has no profile of its own yet, so it gets the `default` profile, which works everywhere. "
             "`--profile NAME` chooses another, `mcp-gateway calibrate` makes one.\n"
         )
+    if profile is not None:
+        parts.append(f"This is {_measured(profile, profiles)}.\n")
     parts += [" ".join(shown.about.split()) + "\n", "| | |", "|---|---|", *_shows(shown), "", "## Its limits\n"]
     parts += ["| limit | value | evidence |", "|---|---|---|", *_limits(shown), ""]
     there = f"[what is known](evidence.md#{shown.name}), or `mcp-gateway profiles show {shown.name}`"
     parts.append(f"Every value with its evidence: {there}.\n")
     return "\n".join(parts)
+
+
+def _measured(profile: Profile, profiles: Mapping[str, Profile]) -> str:
+    """How the profile is known, as the end of a sentence that begins with `This is`."""
+    words = measured(profiles)[profile.name]
+    if words == "nothing":
+        return "not known from the host itself"
+    if any(profile.name in record.profiles.values() for record in records(HOSTS_FOLDER)):
+        return f"[{words}](lab.md)"
+    return words
 
 
 def _registration(host: HostFormat) -> list[str]:

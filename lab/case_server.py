@@ -1,13 +1,17 @@
-"""An MCP server over Streamable HTTP whose tools return one case each, byte for byte: from the standard library alone.
+"""An MCP server whose tools return one case each, byte for byte: from the standard library alone.
 
-No SDK stands between a case and the wire, so that a result that an SDK would mend arrives as it is written.
+No SDK stands between a case and the wire, so that a result that an SDK would mend arrives as it is written. It serves
+Streamable HTTP, or stdio: `python -m lab.case_server RESULTS CALLS`, a file with the results by the names of the tools,
+and one that every tool that is called is written to.
 """
 
 import json
+import sys
 import threading
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 REVISIONS = ("2025-11-25", "2025-06-18", "2025-03-26")
@@ -82,3 +86,20 @@ def _tool(name: str) -> dict[str, Any]:
         "description": f"Returns the case {name}.",
         "inputSchema": {"type": "object", "properties": {}},
     }
+
+
+def main(path: str, calls: str) -> None:
+    """Serve the results in a file over stdio, until stdin ends."""
+    results = json.loads(Path(path).read_text("utf-8"))
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "id" in message and "method" in message:
+            if message["method"] == "tools/call":
+                with Path(calls).open("a", encoding="utf-8") as called:
+                    print(message["params"].get("name"), file=called)
+            answer = _answer(message["method"], message.get("params") or {}, results)
+            print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **answer}), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2])

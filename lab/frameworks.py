@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,7 +75,7 @@ class Framework:
     def version(self) -> str:
         """The installed version of its package."""
         asked = f"import importlib.metadata as m; print(m.version({self.package!r}))"
-        return _said([str(self.python), "-c", asked]).strip()
+        return run_command([str(self.python), "-c", asked]).strip()
 
     def install(self) -> None:
         """Make its environment, unless it is there with these very requirements."""
@@ -88,9 +88,9 @@ class Framework:
         if mark.exists() and json.loads(mark.read_text("utf-8")) == digest:
             return
         print(f"installing {self.name} into {self.home} ...", flush=True)
-        _said([sys.executable, "-m", "venv", "--clear", "--without-pip", str(self.home)])
+        run_command([sys.executable, "-m", "venv", "--clear", "--without-pip", str(self.home)])
         pip = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check", "--no-input"]
-        _said([*pip, "--python", str(self.python), "install", "--no-compile", "-r", str(self.requirements)])
+        run_command([*pip, "--python", str(self.python), "install", "--no-compile", "-r", str(self.requirements)])
         mark.write_text(json.dumps(digest), "utf-8")
 
 
@@ -124,8 +124,16 @@ def _framework(name: str, data: Mapping[str, Any]) -> Framework:
     )
 
 
-def _said(command: list[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", env=dict(os.environ), check=False)
+def run_command(command: Sequence[str], cwd: Path | None = None, path: Path | None = None) -> str:
+    """What a command prints. `path` is a folder that comes first among those of commands.
+
+    Raises:
+        LabError: it failed.
+    """
+    variables = {**os.environ, **({"PATH": f"{path}{os.pathsep}{os.environ['PATH']}"} if path else {})}
+    done = subprocess.run(
+        command, capture_output=True, text=True, encoding="utf-8", env=variables, cwd=cwd, check=False
+    )
     if done.returncode:
         raise LabError(f"{' '.join(command[:4])} ... ended with {done.returncode}:\n{done.stderr[-2_000:]}")
     return done.stdout

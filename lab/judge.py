@@ -44,14 +44,21 @@ def find(api: str, model: str, original: Mapping[str, Any], requests: Sequence[R
     images = len(original_images(original))
     bodies = [{**request.json, **({"model": model} if api == "gemini" else {})} for request in requests]
     if reasons := [reason for body in bodies for reason in refusals(api, body)]:
-        return Finding("refused", 0, images, _line(reasons[0]))
+        return Finding("refused", 0, images, in_short(reasons[0]))
     if not (after := [body for body in bodies if _is_after_a_call(body)]):
-        return Finding("failed", 0, images, _line(ended or "no result was sent to the model"))
-    seen = _seen(api, after[-1])
+        return Finding("failed", 0, images, in_short(ended or "no result was sent to the model"))
+    return judged(original, _seen(api, after[-1]))
+
+
+def judged(original: Mapping[str, Any], seen: Seen) -> Finding:
+    """What became of a result of which a model has seen this."""
+    images = len(original_images(original))
     verdict = judge_seen(original, seen, _HOST)
     # A picture that is not shown may be named all the same; everything else that is wrong is lost.
     if wrong := [problem for problem in verdict.problems if not problem.startswith("not seen:")]:
-        return Finding("lost", verdict.shown, images, _line(next((one for one in wrong if "base64" in one), wrong[0])))
+        return Finding(
+            "lost", verdict.shown, images, in_short(next((one for one in wrong if "base64" in one), wrong[0]))
+        )
     if not (missing := images - verdict.shown + _files_missing(original, seen)):
         return Finding("seen", verdict.shown, images)
     # A line without a handle is nothing that the model, or the proxy before it, could open.
@@ -71,7 +78,16 @@ def _is_a_file(block: Mapping[str, Any]) -> bool:
     return has_bytes and not original_images({"content": [block]})
 
 
-def _line(words: str) -> str:
+def seen_from(api: str, body: Mapping[str, Any], start: int) -> Seen:
+    """What the model sees of a request from this message on: its texts, then its media."""
+    read = conversation(api, body)
+    assert read is not None, "a request that is not refused can be read"
+    media = [_part(kept) for one in read.messages[start:] for each in one.media if (kept := each.seen)]
+    return _seen_in(_items(body)[start:], media)
+
+
+def in_short(words: str) -> str:
+    """The beginning of a message, on one line."""
     return " ".join(words.split())[:160]
 
 
@@ -97,10 +113,12 @@ def _seen(api: str, body: Mapping[str, Any]) -> Seen:
     """What the model behind the API gets to see of the results: their texts, then their media."""
     items = _items(body)
     last = max(at for at, item in enumerate(items) if _is_the_models(item))
-    results = items[last + 1 :]
     read = conversation(api, body)
     assert read is not None, "a request that is not refused can be read"
-    media = [_part(found) for one in read.media if (found := one.seen)]
+    return _seen_in(items[last + 1 :], [_part(found) for one in read.media if (found := one.seen)])
+
+
+def _seen_in(results: Sequence[Any], media: Sequence[SeenPart]) -> Seen:
     texts = [SeenText(said) for item in results for said in _texts(item)]
     return Seen((*texts, *media), flagged=any(map(_flags, results)))
 
@@ -129,7 +147,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _texts_of(item: Mapping[str, Any]) -> Iterator[str]:
     if "functionResponse" in item:
-        yield json.dumps(item["functionResponse"].get("response"), ensure_ascii=False)
+        yield json.dumps(item["functionResponse"].get("response"), ensure_ascii=False).replace(r"\n", "\n")
     elif item.get("type") not in _MEDIA:
         for name in ("content", "text", "output", "parts"):
             yield from _texts(item.get(name))

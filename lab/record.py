@@ -1,4 +1,4 @@
-"""What runs found, as TOML: one file for each framework in docs/matrix/frameworks."""
+"""What runs found, as TOML: a file for each framework in docs/matrix/frameworks, for each host in docs/matrix/hosts."""
 
 import datetime
 import tomllib
@@ -10,14 +10,16 @@ from typing import Any
 import tomlkit
 
 from lab.frameworks import ROOT, Framework
+from lab.hosts import Host
 from lab.judge import Finding
 
 FOLDER = ROOT / "docs" / "matrix" / "frameworks"
+HOSTS_FOLDER = ROOT / "docs" / "matrix" / "hosts"
 
 
 @dataclass(frozen=True)
 class Record:
-    """What was found of one framework: by API, by setting, by case."""
+    """What was found of one framework or host: by API, by setting, by case. A host has no `program`."""
 
     name: str
     title: str
@@ -30,16 +32,19 @@ class Record:
     models: Mapping[str, str]
 
 
-def written(framework: Framework, findings: Mapping[str, Mapping[str, Mapping[str, Finding]]]) -> str:
-    """The file of a framework."""
+def written(subject: Framework | Host, findings: Mapping[str, Mapping[str, Mapping[str, Finding]]]) -> str:
+    """The file of a framework or a host."""
     out = tomlkit.document()
-    out.add(tomlkit.comment("Written by `make frameworks`: what a framework's model got to see of each case."))
-    out.add("title", framework.title)
-    out.add("package", framework.package)
-    out.add("version", framework.version())
-    out.add("program", framework.program.name)
+    is_host = isinstance(subject, Host)
+    what, command = ("host", "lab") if is_host else ("framework", "frameworks")
+    out.add(tomlkit.comment(f"Written by `make {command}`: what a {what}'s model got to see of each case."))
+    out.add("title", subject.title)
+    out.add("package", subject.package)
+    out.add("version", subject.version())
+    if not is_host:
+        out.add("program", subject.program.name)
     out.add("date", datetime.datetime.now(datetime.UTC).date())
-    for api in framework.apis:
+    for api in subject.apis:
         table = tomlkit.table()
         table.add("model", api.model)
         table.add("profile", api.profile)
@@ -79,7 +84,7 @@ def _record(path: Path) -> Record:
         title=data["title"],
         package=data["package"],
         version=data["version"],
-        program=data["program"],
+        program=data.get("program", ""),
         date=data["date"].isoformat(),
         findings={api: _findings(values) for api, values in apis.items()},
         profiles={api: values["profile"] for api, values in apis.items()},

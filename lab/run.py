@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,11 +177,11 @@ def _tell(what: str, found: Mapping[str, Finding]) -> None:
         print(f"    {line}", flush=True)
 
 
-def main() -> int:
-    """Run the frameworks that are named, or all."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the frameworks that are named, or all; `arguments` are those of the command line unless given."""
     parser = argparse.ArgumentParser(prog="python -m lab.run", description=__doc__)
     parser.add_argument("names", nargs="*", help="all of lab/frameworks unless some are named")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     try:
         chosen = frameworks(" ".join(options.names))
         with stage(cases()) as on:

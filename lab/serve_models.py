@@ -5,15 +5,16 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 import uvicorn
+from starlette.types import ASGIApp
 
-from gateway.testing.model_apis.server import ModelServer, listen
+from gateway.testing.model_apis.server import listen
 
 _ENDS_WITHIN = 180.0
 """Seconds for requests that are being answered when the port is closed."""
 
 
 @contextmanager
-def serve_models(app: ModelServer) -> Generator[str]:
+def serve_models(app: ASGIApp) -> Generator[str]:
     """Serve on loopback while this is open; gives the address, as in `http://127.0.0.1:4711`."""
     with listen() as listener:
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off"))

@@ -1,6 +1,7 @@
 """Stand-in for Anthropic's Messages API.
 
-Types: anthropic 2.11.0 (unknown members are refused). tool_result blocks come first, in the next message:
+Types: anthropic 2.11.0 (unknown members are refused). A message of the role `system` in between is what Claude Code
+2.1.328 sends its API. tool_result blocks come first, in the next message:
 https://docs.claude.com/en/docs/agents-and-tools/tool-use/implement-tool-use. With `is_error`, only text is allowed:
 vellum#18387, copilot-api#196, markform#153. Text must not be blank:
 https://github.com/anthropics/claude-code/issues/59812. The declared type must be that of the bytes:
@@ -55,6 +56,7 @@ _MESSAGE = Tagged(
     {
         "user": {"content": AnyOf((str, [Tagged({**_SHOWN, "tool_result": _RESULT})]))},
         "assistant": {"content": AnyOf((str, [Tagged({**_SHOWN, "tool_use": _USE, **_THOUGHT})]))},
+        "system": {"content": AnyOf((str, [Tagged({"text": _TEXT})]))},
     },
     "role",
 )

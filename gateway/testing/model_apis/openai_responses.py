@@ -2,17 +2,23 @@
 
 Types: openai 3.52.0, `types.responses`: the output of a function call is a string or a list of input_text, input_image
 and input_file, and no message has sound. Pairing is from the API's own error texts ("No tool output found ...").
+
+Functions may be in a namespace, and be found only by `tool_search`, as Codex 0.169.0 offers those of MCP servers: here
+such a function is called `namespace/name`.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
+from gateway.core.model.json_values import is_list
 from gateway.testing.model_apis.openai_chat import IMAGES
 from gateway.testing.model_apis.read_request import Conversation, Dialect, Kind, Media, Message, Ref, from_uri, lines
 from gateway.testing.model_apis.rules import named, whole_base64
 from gateway.testing.model_apis.shapes import OTHERS, AnyOf, Tagged
 from gateway.testing.model_apis.strict_tools import strict_tools
 
+SEARCH = "tool_search"
+"""The tool with which the model looks for functions that are not offered yet."""
 _INPUT = {
     "input_text": {"text": str, **OTHERS},
     "input_image": {
@@ -44,6 +50,8 @@ _ITEMS = Tagged(
         },
         "reasoning": {"summary": list, **OTHERS},
         "item_reference": {"id": str},
+        "tool_search_call": {"call_id?": str, "execution?": str, "arguments": object, **OTHERS},
+        "tool_search_output": {"call_id?": str, "execution?": str, "tools": list, **OTHERS},
     },
     default="message",
 )
@@ -63,6 +71,10 @@ def _item(where: str, item: Mapping[str, Any]) -> Message:
         case "function_call_output":
             text, media = _content(f"{where}.output", item["output"])
             return Message(where, "tool", text, answers=(Ref(item["call_id"], ""),), media=media, raw=item)
+        case "tool_search_call" if item.get("call_id"):
+            return Message(where, "assistant", calls=(Ref(item["call_id"], SEARCH),), raw=item)
+        case "tool_search_output" if item.get("call_id"):
+            return Message(where, "tool", answers=(Ref(item["call_id"], ""),), raw=item)
         case "message":
             text, media = _content(f"{where}.content", item["content"])
             return Message(where, item["role"], text, media=media, raw=item)
@@ -118,7 +130,27 @@ def _functions(request: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _tools(request: Mapping[str, Any]) -> list[str]:
-    return [function["name"] for function in _functions(request)]
+    items: Any = request["input"]
+    found = [
+        tool
+        for item in cast("list[Mapping[str, Any]]", items if isinstance(items, list) else [])
+        if item.get("type") == "tool_search_output"
+        for tool in item["tools"]
+    ]
+    return list(dict.fromkeys(_names([*(request.get("tools") or ()), *found])))
+
+
+def _names(tools: Iterable[Mapping[str, Any]], space: str = "") -> Iterable[str]:
+    for tool in tools:
+        match tool:
+            case {"type": "namespace", "name": str(name), "tools": inner} if is_list(inner):
+                yield from _names(inner, f"{name}/")
+            case {"type": "function", "name": str(name)} if name:
+                yield space + name
+            case {"type": "tool_search", "execution": "client"}:
+                yield SEARCH
+            case _:
+                pass
 
 
 OPENAI_RESPONSES = Dialect(
@@ -129,6 +161,13 @@ OPENAI_RESPONSES = Dialect(
         **OTHERS,
     },
     _read,
-    (_outputs, _something, whole_base64, *IMAGES, named(r"[a-zA-Z0-9_-]{1,64}"), strict_tools(_functions)),
+    (
+        _outputs,
+        _something,
+        whole_base64,
+        *IMAGES,
+        named(r"(?:[a-zA-Z0-9_-]{1,64}/)?[a-zA-Z0-9_-]{1,64}"),
+        strict_tools(_functions),
+    ),
     _tools,
 )

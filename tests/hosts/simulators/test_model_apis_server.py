@@ -19,6 +19,7 @@ import pytest
 import uvicorn
 from PIL import Image
 
+from gateway.testing.model_apis import conversation, refusals
 from gateway.testing.model_apis.histories import history
 from gateway.testing.model_apis.scripts import LookingModel, Reply, Scripted, ToolCall
 from gateway.testing.model_apis.server import ModelServer, model_server
@@ -411,6 +412,40 @@ async def test_an_agent_that_writes_its_calls_as_text_is_answered_once_and_by_it
 def test_a_script_ends_with_its_last_reply() -> None:
     script = Scripted([TALKING, CALLING])
     assert [script(None) for _ in range(3)] == [TALKING, CALLING, CALLING]  # pyright: ignore[reportArgumentType]
+
+
+async def test_a_search_for_tools_and_a_call_in_a_namespace_are_written_as_codex_reads_them() -> None:
+    calls = (ToolCall("tool_search", {"query": "look"}), ToolCall("mcp__cases/look", {"at": 1}))
+    server = model_server(Scripted([Reply(calls=calls)]))
+    search = {"type": "tool_search", "execution": "client", "parameters": {}}
+    asked = {"model": "gpt-5.5", "input": "Please look.", "tools": [search], "stream": True}
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=server), base_url="http://model") as client:
+        answer = await client.post("/v1/responses", json=asked)
+    events = [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: ")]
+    searched, called = (event["item"] for event in events if event["type"] == "response.output_item.done")
+    assert (searched["type"], searched["execution"], searched["arguments"]) == (
+        "tool_search_call",
+        "client",
+        {"query": "look"},
+    )
+    assert (called["type"], called["namespace"], called["name"]) == ("function_call", "mcp__cases", "look")
+    found = {"type": "namespace", "name": "mcp__cases", "tools": [{"type": "function", "name": "look"}]}
+    output = {"type": "tool_search_output", "call_id": searched["call_id"], "execution": "client", "tools": [found]}
+    spoken = {"role": "user", "content": "Please look."}
+    read = conversation("openai_responses", {**asked, "input": [spoken, searched, output]})
+    assert read is not None
+    assert read.tools == ["tool_search", "mcp__cases/look"]
+    assert refusals("openai_responses", {**asked, "input": [spoken, searched, output]}) == ()
+
+
+def test_the_system_may_speak_between_messages_of_claude_code() -> None:
+    messages = [{"role": "user", "content": "Look."}, {"role": "system", "content": "The date is known."}]
+    assert refusals("anthropic_messages", {"model": "m", "max_tokens": 9, "messages": messages}) == ()
+    messages[1]["role"] = "developer"
+    assert (
+        "'developer' is not one of"
+        in refusals("anthropic_messages", {"model": "m", "max_tokens": 9, "messages": messages})[0]
+    )
 
 
 async def test_every_request_is_recorded_as_it_came() -> None:

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
+from gateway.testing.model_apis.openai_responses import SEARCH
 from gateway.testing.model_apis.replies.write_reply import MOMENT, Asked, Writer, compact, openai_error, pieces, sse
-from gateway.testing.model_apis.scripts import Reply
+from gateway.testing.model_apis.scripts import Reply, ToolCall
 
 _USAGE = {
     "input_tokens": 10,
@@ -25,10 +26,17 @@ def _items(reply: Reply, asked: Asked) -> list[dict[str, Any]]:
         content: dict[str, Any] = {"type": "output_text", "text": reply.text, "annotations": [], "logprobs": []}
         message = {"type": "message", "id": f"msg_{asked.number}", "role": "assistant", "content": [content]}
         items.append({**message, "status": "completed"})
-    for call in reply.calls:
-        made = {"call_id": call.id, "name": call.name, "arguments": compact(call.arguments)}
-        items.append({"type": "function_call", "id": f"fc_{call.id}", **made, "status": "completed"})
-    return items
+    return [*items, *(_call(call, asked) for call in reply.calls)]
+
+
+def _call(call: ToolCall, asked: Asked) -> dict[str, Any]:
+    made = {"call_id": call.id, "status": "completed"}
+    if call.name == SEARCH and any(tool.get("type") == SEARCH for tool in asked.request.get("tools") or ()):
+        search = {"execution": "client", "arguments": dict(call.arguments)}
+        return {"type": "tool_search_call", "id": f"tsc_{call.id}", **made, **search}
+    space, _, name = call.name.rpartition("/")
+    function = {"name": name, **({"namespace": space} if space else {}), "arguments": compact(call.arguments)}
+    return {"type": "function_call", "id": f"fc_{call.id}", **made, **function}
 
 
 def _response(asked: Asked, status: str, output: list[dict[str, Any]]) -> dict[str, Any]:
@@ -70,9 +78,14 @@ def _events(reply: Reply, asked: Asked) -> Iterator[dict[str, Any]]:
     for index, item in enumerate(items):
         place = {"output_index": index, "item_id": item["id"]}
         status = {"status": "in_progress"} if "status" in item else {}
-        begun = {**item, **{name: _EMPTY[name] for name in _EMPTY if name in item}, **status}
+        begun = {
+            **item,
+            **{name: empty for name, empty in _EMPTY.items() if type(item.get(name)) is type(empty)},
+            **status,
+        }
         yield {"type": "response.output_item.added", "output_index": index, "item": begun}
-        yield from _FILLING[item["type"]](item, place)
+        if fill := _FILLING.get(item["type"]):
+            yield from fill(item, place)
         yield {"type": "response.output_item.done", "output_index": index, "item": item}
     yield {"type": "response.completed", "response": _response(asked, "completed", items)}
 
