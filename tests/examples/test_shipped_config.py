@@ -23,7 +23,7 @@ NO_DEFAULT |= {"gateway.model", "store.max_bytes_per_owner", "store.key", "files
 NO_DEFAULT |= {"model_proxy.to", "model_proxy.token", "model_proxy.profile"}
 NO_DEFAULT |= {"policy.rules", "http.tls_certificate", "http.tls_key"}
 OF_AN_UPSTREAM = {"command", "url", "args", "cwd", "session", "pins", "auth", "headers_from_claims", "claims_from"}
-OF_AN_UPSTREAM |= {"registry", "openapi", "base_url", "operations"}
+OF_AN_UPSTREAM |= {"registry", "openapi", "base_url", "operations", "replay"}
 """Keys that show a value although they are left out by default: of the sections, and of an upstream."""
 
 
@@ -44,7 +44,7 @@ def test_the_shipped_config_is_valid_and_has_one_upstream_for_each_transport() -
 
 def test_the_shipped_config_is_valid_with_everything_put_back_in() -> None:
     settings = Settings.model_validate(shown_defaults())
-    assert set(settings.upstreams) == {"charts", "documents", "sounds", "files", "pets"}
+    assert set(settings.upstreams) == {"charts", "documents", "sounds", "files", "pets", "yesterday"}
     assert set(settings.profiles) == {"my-host"}
 
 
@@ -66,7 +66,7 @@ def test_a_section_shows_every_key_with_its_default(name: str) -> None:
 
 def test_the_upstreams_show_every_key_with_its_default() -> None:
     upstreams = shown_defaults()["upstreams"]
-    shown = {**upstreams["pets"], **upstreams["documents"], **upstreams["charts"]}
+    shown = {**upstreams["yesterday"], **upstreams["pets"], **upstreams["documents"], **upstreams["charts"]}
     assert set(shown) == set(UpstreamSettings.model_fields)
     defaults = UpstreamSettings(command="x").model_dump(mode="json")
     for key in set(shown) - OF_AN_UPSTREAM:

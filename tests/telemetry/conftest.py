@@ -41,7 +41,7 @@ class Serving:
         self._news = threading.Condition()
         threading.Thread(target=self._read, daemon=True).start()
         said = self.line_with("listening on ")
-        self.url = said[said.index("http") : said.index("/mcp ")]
+        self.url = said[said.index("http:") : said.index("/mcp ")]
 
     def _read(self) -> None:
         assert self.process.stderr is not None
