@@ -260,6 +260,15 @@ async def test_places_expire_and_are_bounded_and_only_safe_ways_are_named():
     assert transfers.announced(secret) is None
     await transfers.answer("files/authorizeUpload", {}, "ann")
 
+    slow = await transfers.answer("files/authorizeUpload", {}, "ann")
+    file = transfers.announced(slow["upload"]["url"].rpartition("/")[2])
+    assert file is not None
+    file.is_sending = True  # it came in time, and takes longer than the place lasts
+    now[0] += 901
+    await transfers.answer("files/authorizeUpload", {}, "bob")
+    file.is_sending, file.handle = False, "img_000000000000"
+    assert transfers.with_handles(file.uri, "ann") == "img_000000000000"
+
     insecure = Links(60, "http://files.example.com")
     insecure.serve_at("http://127.0.0.1:1", b"a key of at least 16 characters")
     with pytest.raises(FileRefused, match="HTTPS"):

@@ -194,7 +194,7 @@ class FileTransfers:
         """Forget what is over. Raises FileRefused if too many files are awaited."""
         now = self._clock()
         for secret, file in list(self._by_secret.items()):
-            if now > file.until + (_KEPT_SECONDS if file.handle is not None else 0):
+            if not file.is_sending and now > file.until + (_KEPT_SECONDS if file.handle is not None else 0):
                 del self._by_secret[secret], self._by_uri[file.uri]
         sent = [secret for secret, file in self._by_secret.items() if file.handle is not None]
         if len(self._by_secret) >= _MOST and sent:

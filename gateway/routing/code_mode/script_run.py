@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 import anyio
+from anyio import to_thread
 
 from gateway.config.code_mode_settings import CodeModeSettings
 from gateway.core.wording import RUN_TOOL, counted, plain, size_words
@@ -58,14 +59,16 @@ class ScriptRun:
     async def result(self, code: str) -> dict[str, Any]:
         """Run the script and return the raw result: what it printed and showed, in order, and why it failed."""
         failed: ScriptFailed | None = None
-        value: Any = None
         try:
             value = await self._sandbox.run(code, self._functions(), self._printed.append)
+            self._flush()
+            if value is not None:
+                self._add_text(await to_thread.run_sync(to_text, value))
         except ScriptFailed as error:
             failed = error
+        except ScriptFault as error:
+            failed = ScriptFailed(str(error))
         self._flush()
-        if value is not None and failed is None:
-            self._add_text(to_text(value))
         if failed is not None:
             self._blocks.append(_text(_failure(failed)))
         elif not self._blocks:
@@ -86,7 +89,7 @@ class ScriptRun:
         return Functions(tools, helpers)
 
     async def _called(self, tool: ScriptTool, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        arguments = {name: to_json(value) for name, value in _bound(tool, args, kwargs).items()}
+        arguments = await to_thread.run_sync(to_json, _bound(tool, args, kwargs))
         if self._calls >= self._settings.max_calls:
             raise ScriptFault(f"a script may make at most {counted(self._settings.max_calls, 'tool call')}")
         self._calls += 1
@@ -107,9 +110,9 @@ class ScriptRun:
         _no_names("show", kwargs)
         self._flush()
         for value in args:
-            found = media_in(value)
+            found = await to_thread.run_sync(media_in, value)
             if not found:
-                self._add_text(to_text(value))
+                self._add_text(await to_thread.run_sync(to_text, value))
             for media in found:
                 await self._add_media(media)
 
@@ -142,7 +145,7 @@ class ScriptRun:
             self._blocks.append(_text(text.removesuffix("\n")))
 
     async def _media(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Media]:
-        return media_in(_only("media", args, kwargs))
+        return await to_thread.run_sync(media_in, _only("media", args, kwargs))
 
     async def _open(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Media:
         handle = _only("open_media", args, kwargs)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from datetime import date, time, timedelta
 from typing import Any
 
 from anyio import to_thread
@@ -16,6 +17,10 @@ from gateway.core.wording import plain
 from gateway.routing.code_mode.media import Media, MediaShelf
 
 _LONGEST_ERROR = 2_000
+_WRITTEN = (bytes, date, time, timedelta)
+"""What is shown in Python's words. Those of other objects may be of any length: what they hold is in them."""
+_MOST_VALUES = 100_000
+_MOST_CHARACTERS = 64 * 1024 * 1024
 
 
 class ScriptFault(Exception):
@@ -69,26 +74,51 @@ def _text_of(envelope: Envelope) -> str:
 
 
 def media_in(value: Any) -> list[Media]:
-    """Return the media in a value, in order."""
+    """Return the media in a value, in order.
+
+    Raises:
+        ScriptFault: the value is too large, written out. A list that holds another ten times over, and so on, takes no
+            memory in a script, and more than there is outside of it.
+    """
     found: list[Media] = []
-    waiting = [value]
+    waiting, values, characters = [value], 0, 0
     while waiting:
         each = waiting.pop()
         if isinstance(each, Media):
             found.append(each)
-        elif is_dict(each):
-            waiting.extend(reversed(each.values()))
-        elif is_list(each) or isinstance(each, tuple):
-            waiting.extend(reversed(each))  # pyright: ignore[reportUnknownArgumentType] - a script's own values
+        elif isinstance(each, str | bytes):
+            characters += len(each)
+        elif inside := _inside(each):
+            values += len(inside)
+            characters += sum(len(key) for key in each if isinstance(key, str))
+            waiting.extend(reversed(inside))
+        if values > _MOST_VALUES or characters > _MOST_CHARACTERS:
+            raise ScriptFault(
+                f"a value may hold at most {_MOST_VALUES:,} others and {_MOST_CHARACTERS:,} characters, each counted "
+                "as often as it is in it"
+            )
     return found
 
 
-def to_json(value: Any, left: int = DEEPEST) -> Any:
+def _inside(value: Any) -> list[Any]:
+    if is_dict(value):
+        return list(value.values())
+    if is_list(value) or isinstance(value, tuple | set | frozenset):
+        return list(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - a script's own
+    return []
+
+
+def to_json(value: Any) -> Any:
     """Return a script's value as JSON for a tool's arguments: media become their handles, tuples lists.
 
     Raises:
-        ScriptFault: it has something that JSON has not, or nests too deeply.
+        ScriptFault: it has something that JSON has not, is too large, or nests too deeply.
     """
+    media_in(value)  # raises if it is too large
+    return _as_json(value, DEEPEST)
+
+
+def _as_json(value: Any, left: int) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return to_json_safe(value)
     if isinstance(value, Media):
@@ -96,9 +126,9 @@ def to_json(value: Any, left: int = DEEPEST) -> Any:
     if left == 0:
         raise ScriptFault(f"arguments may not nest deeper than {DEEPEST} levels")
     if is_dict(value):
-        return {_key(key): to_json(each, left - 1) for key, each in value.items()}
+        return {_key(key): _as_json(each, left - 1) for key, each in value.items()}
     if is_list(value) or isinstance(value, tuple):
-        return [to_json(each, left - 1) for each in value]  # pyright: ignore[reportUnknownVariableType] - as above
+        return [_as_json(each, left - 1) for each in value]  # pyright: ignore[reportUnknownVariableType] - as above
     if isinstance(value, bytes | bytearray):
         raise ScriptFault("bytes cannot be an argument: give the media itself, or a text")
     name = getattr(value, "name", None)
@@ -114,7 +144,12 @@ def _key(key: object) -> str:
 
 
 def to_text(value: Any) -> str:
-    """Return a script's value as text for the model: a text as it is, data as JSON, media as a line that names it."""
+    """Return a script's value as text for the model: a text as it is, data as JSON, media as a line that names it.
+
+    Raises:
+        ScriptFault: it is too large.
+    """
+    media_in(value)  # raises if it is too large
     if isinstance(value, str):
         return to_json_safe(value)
     if isinstance(value, Media):
@@ -136,7 +171,9 @@ def _readable(value: Any, left: int = DEEPEST) -> Any:
         return [_readable(each, left - 1) for each in value]  # pyright: ignore[reportUnknownVariableType] - as above
     if value is None or isinstance(value, bool | int | float | str):
         return to_json_safe(value)
-    return plain(str(value), 200)
+    if isinstance(value, _WRITTEN):
+        return plain(str(value), 200)
+    return plain(str(getattr(value, "name", None) or type(value).__name__), 100)
 
 
 def _named(media: Media) -> str:

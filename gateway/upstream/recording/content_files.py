@@ -25,7 +25,9 @@ _ESCAPED = re.compile(r"\$+file")
 LONG_TEXT = 64 * 1024
 """Characters of a text from which it is in a file of its own."""
 LARGEST = 256 * 1024 * 1024
-"""Bytes above which a file is not read."""
+"""Bytes above which a file is not read, nor those of one value together."""
+_SMALLEST = 16 * 1024
+"""Bytes that a file counts at least, for the time that it takes."""
 
 _NAME = re.compile(rf"{MEDIA}/([0-9a-f]{{64}})\.[a-z0-9]{{1,8}}")
 _MEDIA_MEMBERS = frozenset({"data", "blob"})
@@ -71,7 +73,7 @@ def with_files(value: Any, keep: Keep, text: Callable[[str], str] = str) -> Any:
         return _of_text(text(value), keep)
     if is_object(value):
         media_type = value.get("mimeType")
-        return {_escaped(key): _of_member(key, item, media_type, keep, text) for key, item in value.items()}
+        return {_escaped(text(key)): _of_member(key, item, media_type, keep, text) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [with_files(item, keep, text) for item in value]  # pyright: ignore[reportUnknownVariableType]
     return value
@@ -86,15 +88,10 @@ def without_files(value: Any, folder: Path) -> Any:
     """Return a JSON value as it was before `with_files`. Reads files, so call it in a worker thread.
 
     Raises:
-        ConfigError: a file is missing, was changed, or is not a file of a recording.
+        ConfigError: a file is missing, was changed, or is not a file of a recording, or the files are too large
+            together: each counts as often as it is referred to.
     """
-    if is_dict(value):
-        if FILE in value:
-            return _restored(value, folder)
-        return {_unescaped(key): without_files(item, folder) for key, item in value.items()}
-    if is_list(value):
-        return [without_files(item, folder) for item in value]
-    return value
+    return _Restoring(folder).value(value)
 
 
 def _of_member(key: str, item: Any, media_type: Any, keep: Keep, text: Callable[[str], str]) -> Any:
@@ -128,17 +125,38 @@ def _decoded(text: str) -> bytes | None:
     return content if base64.b64encode(content).decode("ascii") == text else None
 
 
-def _restored(reference: Mapping[str, Any], folder: Path) -> Any:
-    content = read_content(folder, reference.get(FILE))
-    match reference.get(_AS):
-        case "base64":
-            return base64.b64encode(content).decode("ascii")
-        case "text":
-            return content.decode("utf-8")
-        case "json":
-            return without_files(json.loads(content), folder)
-        case other:
-            raise ConfigError(f'"as" is {other!r}', where=str(folder), remedy="base64, text or json")
+class _Restoring:
+    """Puts content in place of references, up to `LARGEST` bytes: files can refer to others many times over."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._left = LARGEST
+
+    def value(self, value: Any) -> Any:
+        if is_dict(value):
+            if FILE in value:
+                return self._restored(value)
+            return {_unescaped(key): self.value(item) for key, item in value.items()}
+        if is_list(value):
+            return [self.value(item) for item in value]
+        return value
+
+    def _restored(self, reference: Mapping[str, Any]) -> Any:
+        content = read_content(self._folder, reference.get(FILE))
+        self._left -= max(len(content), _SMALLEST)
+        if self._left < 0:
+            raise ConfigError(
+                f"has an exchange whose files have more than {LARGEST:,} bytes together", where=str(self._folder)
+            )
+        match reference.get(_AS):
+            case "base64":
+                return base64.b64encode(content).decode("ascii")
+            case "text":
+                return content.decode("utf-8")
+            case "json":
+                return self.value(json.loads(content))
+            case other:
+                raise ConfigError(f'"as" is {other!r}', where=str(self._folder), remedy="base64, text or json")
 
 
 def read_content(folder: Path, name: Any) -> bytes:

@@ -12,6 +12,7 @@ from typing import IO, Any
 from pydantic import ValidationError
 
 from gateway.core.model.format_versions import UPDATE_GATEWAY, newer_than
+from gateway.core.model.json_safe import to_json_safe
 from gateway.core.model.json_shape import is_deep
 from gateway.core.model.json_values import is_dict
 from gateway.core.wording import plain, size_words
@@ -55,15 +56,25 @@ class RecordedUpstream:
         """Return the result of an exchange with its content; None if it has none. Reads files. Raises ConfigError."""
         return self._whole(exchange.result)
 
+    def error_data_of(self, exchange: Exchange) -> Any:
+        """Return the data of an exchange's error with its content; None if it has none. Reads files.
+
+        Raises ConfigError.
+        """
+        return None if exchange.error is None else self._restored(exchange.error.data)
+
     def params_of(self, exchange: Exchange) -> dict[str, Any]:
         """Return the params of an exchange with their content. Reads files. Raises ConfigError."""
         return self._whole(exchange.params) or {}
 
-    def _whole(self, value: dict[str, Any] | None) -> dict[str, Any] | None:
+    def _restored(self, value: Any) -> Any:
         try:
-            found = without_files(value, self.folder)
+            return to_json_safe(without_files(value, self.folder), _DEEPEST)
         except (ValueError, RecursionError) as error:
             raise ConfigError(f"has content that cannot be used: {error}", where=str(self.folder)) from None
+
+    def _whole(self, value: dict[str, Any] | None) -> dict[str, Any] | None:
+        found = self._restored(value)
         if found is not None and not is_dict(found):
             raise ConfigError("has content that is not a JSON object", where=str(self.folder))
         return found

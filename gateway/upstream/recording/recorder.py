@@ -207,7 +207,8 @@ class RecordedConnection:
             data = None if is_deep(error.data) else self._kept(error.data, files)
             changed["error"] = error.model_copy(update={"message": self._hidden(error.message), "data": data})
         if (failure := exchange.failure) is not None:
-            changed["failure"] = failure.model_copy(update={"message": self._hidden(failure.message)})
+            told = {"message": self._hidden(failure.message), "remedy": failure.remedy and self._hidden(failure.remedy)}
+            changed["failure"] = failure.model_copy(update=told)
         text = exchange.model_copy(update=changed).text()
         if len(text) > LONGEST_LINE and exchange.result is not None:
             changed["result"] = whole_file(changed["result"], files.append)

@@ -93,16 +93,17 @@ class ReplayDispatcher:
         try:
             exchange = await to_thread.run_sync(self._connection.find, method, params or {}, limiter=self._one)
             result = await to_thread.run_sync(self._upstream.result_of, exchange)
+            data = await to_thread.run_sync(self._upstream.error_data_of, exchange) if exchange.error else None
         except NotRecorded as error:
             code = METHOD_NOT_FOUND if method in OPENING | LISTS else INVALID_PARAMS
             raise MCPError(code, str(error)) from None
         except ConfigError as error:
             raise MCPError(INTERNAL_ERROR, f"the recording cannot be used: {error}") from None
-        return result if result is not None else self._without_result(exchange)
+        return result if result is not None else self._without_result(exchange, data)
 
-    def _without_result(self, exchange: Exchange) -> dict[str, Any]:
+    def _without_result(self, exchange: Exchange, data: Any) -> dict[str, Any]:
         if (error := exchange.error) is not None:
-            raise MCPError(error.code, error.message, error.data)
+            raise MCPError(error.code, error.message, data)
         if exchange.failure is not None:
             raise exchange.failure.error(self._name)
         raise UpstreamUnavailable(

@@ -13,6 +13,9 @@ from tests.routing.code_mode.conftest import HOST
 
 pytestmark = pytest.mark.anyio
 
+BOMB = "a = [0] * 10\nfor i in range(80): a = [a] * 10\n"
+"""A list that takes no memory in a script, and more than there is where it is written out."""
+
 STOPPED = {
     "import os\nos.fork()": "no attribute 'fork'",
     "import subprocess": "No module named 'subprocess'",
@@ -48,6 +51,12 @@ STOPPED = {
     "browser__words({1, 2})": "set cannot be an argument",
     "class A: pass\nbrowser__words(A())": "A cannot be an argument",
     "raise ValueError('\x1b]0;owned\x07')": "ValueError",
+    f"{BOMB}show(a)": "may hold at most 100,000",
+    f"{BOMB}browser__words(a)": "may hold at most 100,000",
+    f"{BOMB}media(a)": "may hold at most 100,000",
+    f"{BOMB}a": "may hold at most 100,000",
+    "s = 'x' * 1_000_000\nshow([s] * 100)": "67,108,864 characters",
+    "for i in range(500): show('')\n1": "at most 500 parts",
     "await browser__words('x')\nbrowser__words('x')['text']": "has to await each call",
 }
 LIMITS = {

@@ -7,15 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp.shared.exceptions import MCPError
 
-from gateway.config.schema import Settings
+from gateway.config.schema import Settings, UpstreamSettings
 from gateway.errors import ConfigError
 from gateway.upstream.recording import read_recording as reading
-from gateway.upstream.recording.content_files import ContentFile, with_files, without_files
-from gateway.upstream.recording.lines import FORMAT, Exchange
+from gateway.upstream.recording.content_files import ContentFile, whole_file, with_files, without_files
+from gateway.upstream.recording.lines import FORMAT, Exchange, FailurePart, RefusalPart
 from gateway.upstream.recording.read_recording import read_recording
 from gateway.upstream.recording.recorder import Recorder, RecordOptions
 from gateway.upstream.recording.replay import ReplayedConnection
+from gateway.upstream.recording.replay_dispatcher import open_replay
+from gateway.upstream.transports.failures import Secrets, Subject
 
 HEADER = json.dumps({"format": FORMAT, "version": 1})
 CONNECTION = json.dumps({"connection": 1, "upstream": "it"})
@@ -202,3 +205,57 @@ def test_lists_are_those_of_a_host_with_the_same_capabilities(write: Write) -> N
         replayed = ReplayedConnection(upstream, capabilities)
         assert replayed.find("tools/list", {}).result == {"tools": [tool]}
         assert replayed.find("initialize", {}).result == {"of": tool}
+
+
+def stored(folder: Path, value: Any) -> dict[str, str]:
+    """A reference to a JSON value in a file of the recording."""
+    files: list[ContentFile] = []
+    reference = whole_file(value, files.append)
+    (folder / files[0].name).parent.mkdir(exist_ok=True)
+    (folder / files[0].name).write_bytes(files[0].content)
+    return reference
+
+
+def test_files_that_refer_to_files_many_times_over_are_bounded(write: Write, folder: Path) -> None:
+    folder.mkdir()
+    reference = stored(folder, "x")
+    for _ in range(9):
+        reference = stored(folder, [reference] * 10)
+    recorded = read_recording(write(altered(result={"content": reference})))["it"]
+    with pytest.raises(ConfigError, match="files have more than 268,435,456 bytes together"):
+        recorded.result_of(recorded.exchanges[0])
+
+
+def test_what_json_has_not_is_replaced(write: Write) -> None:
+    recorded = read_recording(write(altered(result={"content": [], "number": float("nan"), "text": "\ud800"})))["it"]
+    assert recorded.result_of(recorded.exchanges[0]) == {"content": [], "number": None, "text": "\ufffd"}
+
+
+@pytest.mark.anyio
+async def test_the_data_of_an_error_is_whole_again(folder: Path) -> None:
+    data = {"log": "x" * 100_000, "$file": "a name of theirs"}
+    recorder = Recorder(RecordOptions(folder), Settings())
+    async with recorder:
+        connection = await recorder.connected("it", "stdio", {}, UpstreamSettings(command="x"))
+        error = RefusalPart(code=1, message="no", data=data)
+        await connection.record(Exchange(connection=1, method="tools/call", params={"name": "x"}, error=error))
+    replayed = UpstreamSettings(replay=folder)
+    subject = Subject("it", replayed, Secrets(replayed))
+    async with open_replay(subject, {}) as replay:
+        with pytest.raises(MCPError) as caught:
+            await replay.send_raw_request("tools/call", {"name": "x"})
+    assert caught.value.error.data == data
+
+
+@pytest.mark.anyio
+async def test_secrets_are_hidden_in_names_of_members_and_in_remedies(folder: Path) -> None:
+    upstream = UpstreamSettings(url="https://it.example/mcp", headers={"Authorization": "Bearer sesame-123"})
+    recorder = Recorder(RecordOptions(folder), Settings())
+    async with recorder:
+        connection = await recorder.connected("it", "http", {}, upstream)
+        result = {"content": [], "structuredContent": {"sesame-123": 1}}
+        await connection.record(Exchange(connection=1, method="tools/call", params={"name": "x"}, result=result))
+        failure = FailurePart(kind="UpstreamLost", code="lost", message="x", remedy="send sesame-123")
+        await connection.record(Exchange(connection=1, method="tools/call", params={"name": "x"}, failure=failure))
+    assert recorder.exchanges == 2
+    assert "sesame" not in recorder.path.read_text("utf-8")
