@@ -64,6 +64,7 @@ def read_greeting(path: Path | None, environ: Mapping[str, str], toolsets: Itera
     within = [scope_as_written(toolset, as_object(tables[toolset])) for toolset in toolsets if toolset in tables]
     reached = [name for name in enabled if all(toolset.has(name) for toolset in within)]
     if tables and (unknown := next((toolset for toolset in toolsets if toolset not in tables), None)) is not None:
+        reached = []  # nor are instructions to use what is not there
         missing = _without_toolset(unknown, tables)
         instructions = f"{missing}\n\n{instructions}" if isinstance(instructions, str) else missing
     # The last run served this toolset alone, or all upstreams.

@@ -85,6 +85,7 @@ def _with_gateway_of_its_own(config: ConfigFile, *, no_browser: bool) -> int:
 
     def tell(url: str) -> None:
         say(url)
+        sys.stdout.flush()  # a file or a pipe would have it when the gateway has ended
         remark("this gateway was started for the console: it ends with Ctrl-C")
         _open(url, no_browser=no_browser)
 
