@@ -48,6 +48,8 @@ logger = logging.getLogger(__name__)
 
 _LEAVING_SECONDS = 5.0
 """Time to hand the sessions over."""
+_TELLING_SECONDS = 2.0
+"""How long an answer waits until the other replicas can know what it names: its host does not wait forever."""
 
 
 StateOf = Callable[[Mapping[str, Any], Caller], tuple[str, str] | None]
@@ -71,7 +73,7 @@ class Cluster:
         self.connection = records
         self.own = own.id
         self.secret = SharedSecret()
-        self.replicas = Replicas(self.connection, own, settings.cluster.lost_after, self._forgotten)
+        self.replicas = Replicas(self.connection, own, settings.cluster.lost_after, self._forgotten, self._found)
         self.index = SessionIndex(self.connection, self.own, settings.http.session_idle)
         self.journal = SessionNotes(self.index)
         self._soon = Soon(self.connection)
@@ -211,8 +213,8 @@ class Cluster:
         self._tasks.given(client, task, route)
 
     async def told(self) -> None:
-        """Wait until the other replicas can know of all tasks and calls, or Redis is away."""
-        await self._soon.rest()
+        """Wait until the other replicas can know of all tasks and calls, or Redis is away or slow."""
+        await self._soon.written(_TELLING_SECONDS)
 
     async def route_of_task(self, client: str, task: str) -> Mapping[str, str] | None:
         """Return the route of a task."""
@@ -340,6 +342,15 @@ class Cluster:
         """Redis has lost what this replica has told it."""
         logger.warning("the Redis of the cluster has forgotten everything: sessions are told to it again")
         self.index.rewrite()
+        self._rewrite()
+
+    def _found(self) -> None:
+        """Redis has answered: it is told again what could not be written while it was away for a moment."""
+        if self._soon.has_dropped:
+            self._rewrite()
+
+    def _rewrite(self) -> None:
+        self._soon.has_dropped = False
         self._owners.rewrite(self._soon)
         self._tasks.rewrite()
 
