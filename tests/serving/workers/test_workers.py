@@ -214,11 +214,25 @@ def test_limits_are_counted_by_all_workers_together(start: Start, scattered: Cal
     assert len([one for one in answers if "5 tool calls a minute" in one]) == 3, answers
 
 
+def test_a_script_acts_on_the_state_that_its_host_has_at_any_worker(
+    start: Start, scattered: Callable[..., Host]
+) -> None:
+    gateway = start(more='[code_mode]\nenabled = true\nmay_change = ["own__*"]\n')
+    ready(gateway)
+    script = "print(await own__count())"
+    counted = [scattered().now(gateway, "own__count") for _ in range(2)]
+    scripts = [scattered().now(gateway, "gateway_run", code=script) for _ in range(6)]
+    answers = [one.split() for one in (*counted, *scripts)]
+    assert [int(count) for count, _ in answers] == list(range(1, 9)), answers
+    assert len({process for _, process in answers}) == 1, answers
+
+
 @pytest.mark.parametrize(
     ("more", "options", "said"),
     [
         ('[cluster]\nurl = "redis://127.0.0.1:1/0"\n', (), "without [cluster]"),
         ("[console]\nenabled = true\n", (), "no console"),
+        ("[experimental]\nfiles = true\n", (), "no files beside the protocol"),
         ("", ("--console",), "for one process"),
         ("", ("--bind", "0.0.0.0", "--port", "0", "--shared"), "for one process"),
     ],
