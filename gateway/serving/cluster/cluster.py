@@ -36,7 +36,7 @@ from gateway.serving.databases.availability import Availability
 from gateway.serving.databases.redis_connection import RedisConnection
 from gateway.serving.databases.shared_records import SharedRecords
 from gateway.serving.mcp.cluster_port import HOP_SCOPE, SessionsPort
-from gateway.serving.mcp.request_caller import principal_of
+from gateway.serving.mcp.request_caller import CHOOSES_SCOPE, principal_of
 from gateway.serving.mcp.security import refused_response
 from gateway.serving.mcp.service import OF_TASKS
 from gateway.system.background_tasks import background_tasks
@@ -114,6 +114,8 @@ class Cluster:
                     scope[HOP_SCOPE] = hop
                     scope["client"] = None if hop.peer is None else (hop.peer, 0)
                     scope["scheme"] = hop.scheme
+                    if hop.chooses:
+                        scope[CHOOSES_SCOPE] = True
             await app(scope, receive, send)
 
         return recognise

@@ -16,6 +16,7 @@ from urllib.request import url2pathname
 import psutil
 import pytest
 
+from gateway.core.results.output_variants import OUTPUTS, REVISION
 from tests.serving.cluster.conftest import ALICE, BOB, Host
 from tests.serving.workers.conftest import Start
 from tests.telemetry.conftest import Serving
@@ -225,6 +226,22 @@ def test_a_script_acts_on_the_state_that_its_host_has_at_any_worker(
     answers = [one.split() for one in (*counted, *scripts)]
     assert [int(count) for count, _ in answers] == list(range(1, 9)), answers
     assert len({process for _, process in answers}) == 1, answers
+
+
+def test_a_host_that_chooses_outputs_gets_them_from_whichever_worker_has_its_state(
+    start: Start, scattered: Callable[..., Host]
+) -> None:
+    gateway = start(more="[experimental]\nresult_variants = true\n")
+    ready(gateway)
+    before = passed_on(gateway)
+    params = {"name": "own__count", "arguments": {}}
+    answers = [
+        scattered().stateless(gateway, "tools/call", "own__count", params, revision=REVISION)["result"]
+        for _ in range(8)
+    ]
+    assert passed_on(gateway) > before
+    counts = [int(one[OUTPUTS][0]["content"][0]["text"].split()[0]) for one in answers]
+    assert counts == list(range(1, 9)), answers
 
 
 @pytest.mark.parametrize(
