@@ -210,13 +210,15 @@ class Router:
             caller = self._able(caller)
             listed = self._listed(caller)
             name = self._search.inner_call(params, listed).get("name")
-            route = self._catalogues.catalogue(listed, caller).routes.get(str(name))
+            routes = self._catalogues.catalogue(listed, caller).routes
         except (ProfileError, InvalidRequest):  # the request is refused for that
             return None
-        if route is None or route.upstream == OWN:
+        if (route := routes.get(str(name))) is None or (route.upstream == OWN and route.tool != RUN_TOOL):
             return None
-        owner = self._owner_for(route.upstream, caller)
-        return None if owner is None else (route.upstream, owner)
+        # What a script will call is not known, so it goes to the first state that it may act on.
+        named = {route.upstream} if route.upstream != OWN else {one.upstream for one in routes.values()} - {OWN}
+        states = ((one, self._owner_for(one, caller)) for one in sorted(named))
+        return next(((one, owner) for one, owner in states if owner is not None), None)
 
     @property
     def telemetry(self) -> Telemetry:

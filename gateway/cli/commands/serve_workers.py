@@ -106,6 +106,12 @@ def check_workers(settings: Settings) -> None:
             where="console.enabled",
             remedy="start the gateway without --workers, or without the console",
         )
+    if settings.experimental.files:
+        raise ConfigError(
+            "several workers take no files beside the protocol: only the one that was asked for a place knows of it",
+            where="experimental.files",
+            remedy="start the gateway without --workers, or remove the setting",
+        )
 
 
 def run_workers(start: Start, options: WorkerOptions, stop: StopRequest) -> int:

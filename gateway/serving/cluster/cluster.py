@@ -36,7 +36,7 @@ from gateway.serving.databases.availability import Availability
 from gateway.serving.databases.redis_connection import RedisConnection
 from gateway.serving.databases.shared_records import SharedRecords
 from gateway.serving.mcp.cluster_port import HOP_SCOPE, SessionsPort
-from gateway.serving.mcp.request_caller import principal_of
+from gateway.serving.mcp.request_caller import CHOOSES_SCOPE, principal_of
 from gateway.serving.mcp.security import refused_response
 from gateway.serving.mcp.service import OF_TASKS
 from gateway.system.background_tasks import background_tasks
@@ -48,6 +48,8 @@ logger = logging.getLogger(__name__)
 
 _LEAVING_SECONDS = 5.0
 """Time to hand the sessions over."""
+_TELLING_SECONDS = 2.0
+"""How long an answer waits until the other replicas can know what it names: its host does not wait forever."""
 
 
 StateOf = Callable[[Mapping[str, Any], Caller], tuple[str, str] | None]
@@ -71,7 +73,7 @@ class Cluster:
         self.connection = records
         self.own = own.id
         self.secret = SharedSecret()
-        self.replicas = Replicas(self.connection, own, settings.cluster.lost_after, self._forgotten)
+        self.replicas = Replicas(self.connection, own, settings.cluster.lost_after, self._forgotten, self._found)
         self.index = SessionIndex(self.connection, self.own, settings.http.session_idle)
         self.journal = SessionNotes(self.index)
         self._soon = Soon(self.connection)
@@ -112,6 +114,8 @@ class Cluster:
                     scope[HOP_SCOPE] = hop
                     scope["client"] = None if hop.peer is None else (hop.peer, 0)
                     scope["scheme"] = hop.scheme
+                    if hop.chooses:
+                        scope[CHOOSES_SCOPE] = True
             await app(scope, receive, send)
 
         return recognise
@@ -211,8 +215,8 @@ class Cluster:
         self._tasks.given(client, task, route)
 
     async def told(self) -> None:
-        """Wait until the other replicas can know of all tasks and calls, or Redis is away."""
-        await self._soon.rest()
+        """Wait until the other replicas can know of all tasks and calls, or Redis is away or slow."""
+        await self._soon.written(_TELLING_SECONDS)
 
     async def route_of_task(self, client: str, task: str) -> Mapping[str, str] | None:
         """Return the route of a task."""
@@ -340,6 +344,15 @@ class Cluster:
         """Redis has lost what this replica has told it."""
         logger.warning("the Redis of the cluster has forgotten everything: sessions are told to it again")
         self.index.rewrite()
+        self._rewrite()
+
+    def _found(self) -> None:
+        """Redis has answered: it is told again what could not be written while it was away for a moment."""
+        if self._soon.has_dropped:
+            self._rewrite()
+
+    def _rewrite(self) -> None:
+        self._soon.has_dropped = False
         self._owners.rewrite(self._soon)
         self._tasks.rewrite()
 

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple, cast
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
+from gateway.serving.mcp.request_caller import CHOOSES_SCOPE
+
 HEADER = "x-mcp-gateway-hop"
 
 _SECONDS = 60.0
@@ -36,10 +38,14 @@ def asked_path(scope: Scope) -> str:
 
 
 class Hop(NamedTuple):
-    """What the replica that passed a request on says of it: the address of its peer, and the scheme."""
+    """What the replica that passed a request on says of it: the address of its peer, and the scheme.
+
+    `chooses`: the host chooses the forms of results, which header and body no longer say (`next_revision`).
+    """
 
     peer: str | None
     scheme: str
+    chooses: bool = False
 
 
 class HopMarks:
@@ -58,6 +64,7 @@ class HopMarks:
             "until": self._now() + _SECONDS,
             "peer": str(client[0]) if client else None,
             "scheme": scope.get("scheme", "http"),
+            "chooses": CHOOSES_SCOPE in scope,
         }
         body = base64.urlsafe_b64encode(json.dumps(said).encode()).decode()
         return f"{body}.{self._signature(body, scope)}"
@@ -73,7 +80,7 @@ class HopMarks:
         said = cast("dict[str, Any]", json.loads(base64.urlsafe_b64decode(body)))
         if said["to"] != self._own or abs(said["until"] - self._now()) > 2 * _SECONDS:
             return None
-        return Hop(said["peer"], said["scheme"])
+        return Hop(said["peer"], said["scheme"], said.get("chooses") is True)
 
     def _signature(self, body: str, scope: Scope) -> str:
         session = Headers(scope=scope).get("mcp-session-id", "")

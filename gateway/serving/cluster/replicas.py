@@ -53,7 +53,8 @@ def replica_in(session: str) -> str | None:
 class Replicas:
     """Those that were there at the last look. While Redis is away, all of them count as being there.
 
-    `on_forgotten` is called when Redis has forgotten this replica, and so everything else.
+    `on_forgotten` is called when Redis has forgotten this replica, and so everything else; `on_found` after every other
+    look that Redis has answered.
     """
 
     def __init__(
@@ -62,12 +63,14 @@ class Replicas:
         own: Replica,
         lost_after: float,
         on_forgotten: Callable[[], object] = lambda: None,
+        on_found: Callable[[], object] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.own = own
         self._connection = connection
         self._lost_after = lost_after
         self._on_forgotten = on_forgotten
+        self._on_found = on_found
         self._clock = clock
         self._known: dict[str, Replica] = {}
         self._gone: dict[str, float] = {}
@@ -175,8 +178,7 @@ class Replicas:
         known = {one.id: one for one in said if one is not None}
         # The others may not have said again yet that they are there: nobody has left only because Redis has forgotten.
         self._note(known if self._has_been_told else self._known | known)
-        if is_forgotten:
-            self._on_forgotten()
+        (self._on_forgotten if is_forgotten else self._on_found)()
         self._is_registered = is_open
 
     def _note(self, known: dict[str, Replica]) -> None:

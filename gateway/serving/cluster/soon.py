@@ -11,7 +11,8 @@ from gateway.serving.databases.shared_records import Pipe, SharedRecords
 logger = logging.getLogger(__name__)
 
 _AT_ONCE = 200
-_MOST = 10_000
+_MOST = 50_000
+"""Maximum number of writes that are due: more than what is written again when Redis has lost everything."""
 
 Write = Callable[[Pipe], object]
 """Adds commands to a pipeline."""
@@ -25,12 +26,20 @@ class Soon:
         self._due: list[Write] = []
         self._wake = anyio.Event()
         self._writing = anyio.Lock()
+        self._taken = 0
+        self._done = 0
+        self._went_on = anyio.Event()
+        self.has_dropped = False
+        """Whether something was dropped; to be reset by who writes it again."""
 
     def write(self, write: Write) -> None:
         """Write this, soon."""
-        if len(self._due) < _MOST:
-            self._due.append(write)
-            self._wake.set()
+        if len(self._due) >= _MOST:
+            self.has_dropped = True
+            return
+        self._due.append(write)
+        self._taken += 1
+        self._wake.set()
 
     async def run(self) -> None:
         """Run forever."""
@@ -38,6 +47,16 @@ class Soon:
             await self._wake.wait()
             self._wake = anyio.Event()
             await self.rest()
+
+    async def written(self, seconds: float) -> None:
+        """Wait until what is due now is written by `run`, or dropped; at most for so long.
+
+        Whoever waits may be cancelled: that breaks off nothing that others have written.
+        """
+        due = self._taken
+        with anyio.move_on_after(seconds):
+            while self._done < due:
+                await self._went_on.wait()
 
     async def rest(self) -> None:
         """Write all that is due now; afterwards, what was due before is written, or Redis is away."""
@@ -54,4 +73,9 @@ class Soon:
                     write(pipe)
                 await pipe.execute()
         except StateUnavailable:
+            self.has_dropped = True
             logger.debug("%d writes were dropped", len(batch))
+        finally:
+            self._done += len(batch)
+            self._went_on.set()
+            self._went_on = anyio.Event()

@@ -8,7 +8,7 @@ import subprocess
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import anyio
 from anyio.abc import ByteReceiveStream, Process
@@ -151,6 +151,9 @@ class Supervisor:
             start_new_session=True,  # Ctrl-C is for the supervisor, which tells the workers
         )
         worker = self.running[number] = WorkerProcess(number, process, time.time())
+        plan = replace(plan, all_ready=self.all_ready)
+        if self._stopping.is_set():  # while it was being started, when nobody could tell it
+            _signal(process, signal.SIGTERM)
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
@@ -202,7 +205,7 @@ class Supervisor:
             self._have_been_ready.add(worker.number)
         if not self.all_ready and len(self._have_been_ready) == self._count:
             self.all_ready = True
-            for one in self.running.values():
+            for one in tuple(self.running.values()):
                 assert one.process.stdin is not None
                 with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
                     await one.process.stdin.send(b'{"all_ready": true}\n')

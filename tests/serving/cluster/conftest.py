@@ -115,13 +115,19 @@ class Host:
         return [tool["name"] for tool in tools]
 
     def stateless(
-        self, at: Serving, method: str, name: str, params: dict[str, Any], capabilities: Any = None
+        self,
+        at: Serving,
+        method: str,
+        name: str,
+        params: dict[str, Any],
+        capabilities: Any = None,
+        revision: str = MODERN,
     ) -> dict[str, Any]:
-        """Return the answer to a request of 2026-07-28."""
+        """Return the answer to a request of 2026-07-28, or of a later revision."""
         client = {"name": "h", "version": "1"}
-        about = {"protocolVersion": MODERN, "clientCapabilities": capabilities or {}, "clientInfo": client}
+        about = {"protocolVersion": revision, "clientCapabilities": capabilities or {}, "clientInfo": client}
         meta = {f"{META}{key}": value for key, value in about.items()}
-        headers = {"MCP-Protocol-Version": MODERN, "Mcp-Method": method} | ({"Mcp-Name": name} if name else {})
+        headers = {"MCP-Protocol-Version": revision, "Mcp-Method": method} | ({"Mcp-Name": name} if name else {})
         message = self.message(method, {**params, "_meta": meta})
         answer = self.http.post(f"{at.url}/mcp", json=message, headers=self.headers | headers)
         assert answer.status_code in (200, 400), answer.text

@@ -128,6 +128,8 @@ def test_a_stream_of_changes_goes_on_elsewhere(replicas: Replicas, host: Callabl
     other.open(second)
     resumed = {"Last-Event-ID": events.id} if events.id else {}
     with alice.stream(second, **resumed) as rest:
-        threading.Timer(1.0, lambda: other.call(second, "all__count")).start()
+        counting = threading.Timer(1.0, lambda: other.call(second, "all__count"))
+        counting.start()
         changes = (event for event in rest if event is not None)
         assert next(changes)["params"] == {"uri": "memo://all"}
+        counting.join(A_MINUTE)  # before its client is closed

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.serving.cluster.hop_mark import HEADER, HopMarks, remember_path
+from gateway.serving.mcp.request_caller import CHOOSES_SCOPE
 
 
 class Clock:
@@ -31,7 +32,9 @@ SECOND = HopMarks("second", lambda: b"k" * 32, CLOCK)
 
 def test_a_mark_says_where_the_request_came_from() -> None:
     hop = SECOND.read(request(FIRST.make("second", request())))
-    assert hop == ("10.0.0.7", "https")
+    assert hop == ("10.0.0.7", "https", False)
+    hop = SECOND.read(request(FIRST.make("second", request() | {CHOOSES_SCOPE: True})))
+    assert hop == ("10.0.0.7", "https", True)
 
 
 @pytest.mark.parametrize(

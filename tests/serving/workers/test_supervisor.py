@@ -5,12 +5,15 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
+from anyio.abc import Process
 
 from gateway.serving.workers.supervisor import Supervisor, how_ended
 from gateway.serving.workers.worker import WorkerPlan
+from gateway.system.processes import start_process
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(os.name != "posix", reason="--workers is POSIX's")]
 
@@ -115,3 +118,60 @@ async def test_one_that_does_not_mind_its_end_is_ended_by_force(make: Make, monk
 )
 def test_how_one_has_ended_is_said_in_words(code: int, said: str) -> None:
     assert how_ended(code) == said
+
+
+async def test_one_that_is_just_being_started_is_told_to_stop(
+    make: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    first_ends = "import os\nif os.path.exists('ended'): sys.stdin.read()\nopen('ended', 'w').close()\n"
+    supervisor = make(SERVING + f"import os; os.chdir({str(tmp_path)!r})\n" + first_ends, count=1)
+
+    async def start(*given: Any, **options: Any) -> Process:
+        process = await start_process(*given, **options)
+        if supervisor.restarts:
+            supervisor.stop()
+        return process
+
+    monkeypatch.setattr("gateway.serving.workers.supervisor.start_process", start)
+    with anyio.fail_after(60):
+        assert await supervisor.run() == 0
+    assert supervisor.restarts == 1
+
+
+async def test_one_that_is_being_started_while_the_last_gets_ready_hears_of_it(
+    make: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lines: list[str]
+) -> None:
+    program = f"""
+import json, os, sys, time
+plan = json.loads(input())
+os.chdir({str(tmp_path)!r})
+def await_file(name):
+    while not os.path.exists(name): time.sleep(0.01)
+serving = lambda **more: print(json.dumps({{"serving": True, **more}}), flush=True)
+if plan["number"] == 2:
+    serving()
+    open("second", "w").close()
+    await_file("again")
+    serving(ready=True)
+elif not os.path.exists("again"):
+    serving(ready=True)
+    await_file("second")
+    sys.exit(1)
+else:
+    print("all ready:", plan["all_ready"], file=sys.stderr, flush=True)
+sys.stdin.read()
+"""
+    supervisor = make(program)
+
+    async def start(*given: Any, **options: Any) -> Process:
+        if supervisor.restarts:
+            (tmp_path / "again").touch()
+            await until(lambda: supervisor.all_ready)
+        return await start_process(*given, **options)
+
+    monkeypatch.setattr("gateway.serving.workers.supervisor.start_process", start)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(supervisor.run)
+        await until(lambda: any(line.startswith("all ready") for line in lines))
+        supervisor.stop()
+    assert "all ready: True" in lines

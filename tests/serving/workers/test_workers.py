@@ -16,6 +16,7 @@ from urllib.request import url2pathname
 import psutil
 import pytest
 
+from gateway.core.results.output_variants import OUTPUTS, REVISION
 from tests.serving.cluster.conftest import ALICE, BOB, Host
 from tests.serving.workers.conftest import Start
 from tests.telemetry.conftest import Serving
@@ -214,11 +215,41 @@ def test_limits_are_counted_by_all_workers_together(start: Start, scattered: Cal
     assert len([one for one in answers if "5 tool calls a minute" in one]) == 3, answers
 
 
+def test_a_script_acts_on_the_state_that_its_host_has_at_any_worker(
+    start: Start, scattered: Callable[..., Host]
+) -> None:
+    gateway = start(more='[code_mode]\nenabled = true\nmay_change = ["own__*"]\n')
+    ready(gateway)
+    script = "print(await own__count())"
+    counted = [scattered().now(gateway, "own__count") for _ in range(2)]
+    scripts = [scattered().now(gateway, "gateway_run", code=script) for _ in range(6)]
+    answers = [one.split() for one in (*counted, *scripts)]
+    assert [int(count) for count, _ in answers] == list(range(1, 9)), answers
+    assert len({process for _, process in answers}) == 1, answers
+
+
+def test_a_host_that_chooses_outputs_gets_them_from_whichever_worker_has_its_state(
+    start: Start, scattered: Callable[..., Host]
+) -> None:
+    gateway = start(more="[experimental]\nresult_variants = true\n")
+    ready(gateway)
+    before = passed_on(gateway)
+    params = {"name": "own__count", "arguments": {}}
+    answers = [
+        scattered().stateless(gateway, "tools/call", "own__count", params, revision=REVISION)["result"]
+        for _ in range(8)
+    ]
+    assert passed_on(gateway) > before
+    counts = [int(one[OUTPUTS][0]["content"][0]["text"].split()[0]) for one in answers]
+    assert counts == list(range(1, 9)), answers
+
+
 @pytest.mark.parametrize(
     ("more", "options", "said"),
     [
         ('[cluster]\nurl = "redis://127.0.0.1:1/0"\n', (), "without [cluster]"),
         ("[console]\nenabled = true\n", (), "no console"),
+        ("[experimental]\nfiles = true\n", (), "no files beside the protocol"),
         ("", ("--console",), "for one process"),
         ("", ("--bind", "0.0.0.0", "--port", "0", "--shared"), "for one process"),
     ],
