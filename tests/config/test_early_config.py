@@ -38,4 +38,4 @@ def test_no_server_introduces_itself_where_the_toolset_does_not_exist(tmp_path):
     assert read_greeting(file, environ, ("work",)).others.parts == (("one", "Use look."),)
     greeting = read_greeting(file, environ, ("wrok",))
     assert greeting.others.parts == ()
-    assert "did you mean 'work'?" in greeting.instructions
+    assert "did you mean 'work'?" in (greeting.instructions or "")
