@@ -40,8 +40,8 @@ class Serving:
         self.lines: list[str] = []
         self._news = threading.Condition()
         threading.Thread(target=self._read, daemon=True).start()
-        said = self.line_with("listening on ")
-        self.url = said[said.index("http:") : said.index("/mcp ")]
+        said = self.line_with("listening on ").partition("listening on ")[2]
+        self.url = said[: said.index("/mcp ")]
 
     def _read(self) -> None:
         assert self.process.stderr is not None
