@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -245,7 +245,6 @@ async def run_gateway(
     from gateway.telemetry import Telemetry
     from gateway.telemetry.audit.trail import open_audit_trail
     from gateway.upstream import RequestContext, Upstreams
-    from gateway.upstream.recording.recorder import Recorder
     from gateway.upstream.upstream import ITSELF
 
     profiles = load_profiles(settings)
@@ -274,7 +273,7 @@ async def run_gateway(
     own = Caller(revision=NEWEST_HANDSHAKE, client_name=settings.gateway.name, principal=ITSELF)
     raised: Exception | None = None
     logins, desk = open_logins(settings, settings_of, login_ended, over_http=over_http, came_with=came_with)
-    recorder = None if record is None else Recorder(record, settings)
+    recorder = None if record is None else _recorder(record, settings)
     upstreams = Upstreams(
         settings.upstreams,
         on_change=changed,
@@ -326,12 +325,10 @@ async def _opened(settings: Settings, telemetry: "Telemetry", call_tool: "CallTo
     from gateway.admission.admission import Admission
     from gateway.content.arguments.files import temporary_files
     from gateway.content.describe import open_describer
-    from gateway.content.links.file_transfers import FileTransfers
     from gateway.content.links.links import Links
     from gateway.content.media import MediaWorkers
     from gateway.content.shaping.files import HostFiles
     from gateway.content.store import open_store
-    from gateway.routing.code_mode import open_code_mode
     from gateway.routing.long_calls import open_long_calls
     from gateway.telemetry.media import CountedMedia
     from gateway.upstream.bridging.bridge import open_bridge
@@ -348,15 +345,14 @@ async def _opened(settings: Settings, telemetry: "Telemetry", call_tool: "CallTo
         open_long_calls(settings.long_calls) as long_calls,
         open_describer(settings.describe, media, call_tool) as describer,
         HostFiles(settings.files) as files,
-        open_code_mode(settings.code_mode, store) as code_mode,
+        _code_mode(settings, store) as code_mode,
     ):
         telemetry.metrics.store = lambda: store.usage
         telemetry.metrics.media_waiting = lambda: media.waiting
         telemetry.metrics.long_calls = lambda: len(long_calls)
         links = Links(settings.content.link_lifetime, settings.gateway.public_url)
         counted = CountedMedia(media, telemetry.metrics)
-        most = settings.content.max_upload_bytes
-        transfers = FileTransfers(store, links, most) if settings.experimental.files else None
+        transfers = _file_transfers(settings, store, links)
         rooms = (store, links, counted, bridge, long_calls, transfers, describer, files, temporary, admission)
         yield _Rooms(*rooms, code_mode)
 
@@ -453,6 +449,29 @@ def _embedder(settings: EmbeddingsSettings) -> "EmbeddingsClient":
     from gateway.embeddings.client import EmbeddingsClient
 
     return EmbeddingsClient(settings)
+
+
+def _recorder(record: "RecordOptions", settings: Settings) -> "Recorder":
+    from gateway.upstream.recording.recorder import Recorder
+
+    return Recorder(record, settings)
+
+
+def _code_mode(settings: Settings, store: "KeptStore") -> "AbstractAsyncContextManager[CodeMode | None]":
+    """Return code mode, to be entered; nothing of it is loaded if it is off."""
+    if not settings.code_mode.enabled:
+        return nullcontext()
+    from gateway.routing.code_mode import open_code_mode
+
+    return open_code_mode(settings.code_mode, store)
+
+
+def _file_transfers(settings: Settings, store: "KeptStore", links: "Links") -> "FileTransfers | None":
+    if not settings.experimental.files:
+        return None
+    from gateway.content.links.file_transfers import FileTransfers
+
+    return FileTransfers(store, links, settings.content.max_upload_bytes)
 
 
 def _fetching(settings: Settings) -> "Fetcher | None":

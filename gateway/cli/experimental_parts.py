@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 
 def identity_over_http(gateway: Gateway) -> "Identity":
     """Return what the gateway is for hosts over HTTP."""
-    from gateway.content.links.file_transfers import METHODS
     from gateway.serving.mcp.handshake import Identity
 
-    own, methods = gateway.settings.gateway, frozenset[str]() if gateway.transfers is None else METHODS
+    own, methods = (
+        gateway.settings.gateway,
+        frozenset[str]() if gateway.transfers is None else gateway.transfers.methods,
+    )
     others, newer = gateway.router.introductions, gateway.settings.experimental.newer_revisions
     return Identity(own.name, __version__, None, own.instructions, others, newer, methods)
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from gateway.admission.admission import Admission
 from gateway.config.schema import Settings
 from gateway.config.toolset_settings import ToolsetSettings
-from gateway.content.links.file_transfers import METHODS as FILE_METHODS
 from gateway.content.store import URI_SCHEME
 from gateway.core import apps
 from gateway.core.model.caller import Caller
@@ -39,8 +38,6 @@ from gateway.routing.call_logins import CallLogins
 from gateway.routing.call_rules import NOBODY, CallRules
 from gateway.routing.caller_limits import CallerLimits, CountedRequest
 from gateway.routing.calls import Calls, schema_of
-from gateway.routing.code_mode import CodeMode
-from gateway.routing.code_mode.code_mode import whole_results
 from gateway.routing.completions import Completions
 from gateway.routing.files import FileTransfersPort, declaring_files, sends_files
 from gateway.routing.lists import LISTS, MergedLists
@@ -79,6 +76,7 @@ from gateway.upstream.bridging.bridge import Bridge
 from gateway.upstream.connection.owners import host_of
 
 if TYPE_CHECKING:
+    from gateway.routing.code_mode import CodeMode
     from gateway.upstream.connection.host_requests import Host
 
 logger = logging.getLogger(__name__)
@@ -113,7 +111,7 @@ class Router:
         logins: LoginsPort | None = None,
         long_calls: LongCalls | None = None,
         admission: Admission | None = None,
-        code_mode: CodeMode | None = None,
+        code_mode: "CodeMode | None" = None,
         embedder_for: EmbedderFor | None = None,
         files: FileTransfersPort | None = None,
     ) -> None:
@@ -694,7 +692,7 @@ class Router:
         return await self._skills.answer(method, params, self._ask, context)
 
     async def _about_files(self, method: str, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
-        if self._files is None or method not in FILE_METHODS:
+        if self._files is None or method not in self._files.methods:
             raise UnknownMethod(f"{plain(method, 100)!r} is not served")
         return await self._files.answer(method, params, caller.principal)
 
@@ -715,6 +713,8 @@ class Router:
         self, context: RequestContext, name: str, arguments: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Make a call as the host's own is made, but with a result that is whole, for the script of this context."""
+        from gateway.routing.code_mode.code_mode import whole_results  # here, because most gateways run no scripts
+
         params, caller, profile = {"name": name, "arguments": arguments}, context.caller, context.profile
         entry = self._entry("tools/call", params, caller, profile)
         part = replace(context, profile=whole_results(profile.name), on_progress=None, is_part=True, by_model=True)

@@ -3,7 +3,7 @@
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anyio import Lock, to_thread
 
@@ -27,7 +27,6 @@ from gateway.routing.ask_approval import can_ask
 from gateway.routing.availability import Availability
 from gateway.routing.call_logins import CallLogins
 from gateway.routing.call_rules import CallRules, refusal
-from gateway.routing.code_mode import CodeMode
 from gateway.routing.log_once import Problems
 from gateway.routing.long_calls.call_texts import CANCEL, WAIT
 from gateway.routing.long_calls.task_states import takes_tasks
@@ -37,6 +36,9 @@ from gateway.routing.skill_tool import SKILL, needs_tool
 from gateway.routing.tool_search import SEARCH_TOOLS, ToolSearch
 from gateway.routing.visible_upstreams import visible
 from gateway.upstream import RequestContext, UpstreamState
+
+if TYPE_CHECKING:
+    from gateway.routing.code_mode import CodeMode
 
 _Tools = Mapping[str, Sequence[WireObject]]
 """The raw tools of each upstream."""
@@ -100,7 +102,7 @@ class ToolCatalogues:
         arguments: ArgumentsPort | None = None,
         *,
         answers_early: bool = False,
-        code_mode: CodeMode | None = None,
+        code_mode: "CodeMode | None" = None,
     ) -> None:
         self._upstreams = upstreams
         self._own = own

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import anyio
 from anyio.abc import TaskGroup
@@ -17,9 +17,11 @@ from gateway.upstream.attendance import Attendance
 from gateway.upstream.authorization.ports import Logins
 from gateway.upstream.catalogues import Catalogues
 from gateway.upstream.connection.first_start import LaunchTurns
-from gateway.upstream.recording.recorder import Recorder
 from gateway.upstream.transports.failures import Retired
 from gateway.upstream.upstream import OnChange, Upstream, nobody, nobody_came
+
+if TYPE_CHECKING:
+    from gateway.upstream.recording.recorder import Recorder
 
 STOP_GRACE = 12.0
 """Seconds for a clean shutdown of all upstreams together when the gateway ends."""
@@ -56,7 +58,7 @@ class Upstreams(Mapping[str, Upstream]):
         logins: Logins | None = None,
         principal: str = "local",
         came_with: CameWithOf = nobody_came,
-        recorder: Recorder | None = None,
+        recorder: "Recorder | None" = None,
         newer: tuple[str, ...] = (),
     ) -> None:
         self._newer = newer

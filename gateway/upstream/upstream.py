@@ -8,7 +8,7 @@ from contextlib import suppress
 from contextvars import Context
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_args
 
 import anyio
 import anyio.to_thread
@@ -40,9 +40,11 @@ from gateway.upstream.connection.subscriptions import Subscriber, Subscriptions
 from gateway.upstream.connection.supervised_connection import SupervisedConnection
 from gateway.upstream.connection.upstream_lists import KINDS, Lists, WireList
 from gateway.upstream.principals import PrincipalUpstreams
-from gateway.upstream.recording.recorder import Recorder
 from gateway.upstream.transports.failures import LoginChanged, Subject
 from gateway.upstream.transports.redaction import Secrets
+
+if TYPE_CHECKING:
+    from gateway.upstream.recording.recorder import Recorder
 
 logger = logging.getLogger(__name__)
 

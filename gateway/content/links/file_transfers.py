@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from gateway.content.fetch import clean_name
 from gateway.content.links.links import Links
 from gateway.content.store import ContentStore, Stored
 from gateway.core.model.json_values import as_object, is_dict, is_list
@@ -67,6 +68,7 @@ class FileTransfers:
     def __init__(
         self, store: ContentStore, links: Links, max_bytes: int, *, clock: Callable[[], float] = time.time
     ) -> None:
+        self.methods = METHODS
         self._store = store
         self._links = links
         self.max_bytes = max_bytes
@@ -127,8 +129,6 @@ class FileTransfers:
             raise FileRefused(f"the file has {size:,} bytes, and may have {self.max_bytes:,}", data=told)
         if media_type is not None and not (isinstance(media_type, str) and _MEDIA_TYPE.fullmatch(media_type)):
             raise FileRefused("mimeType must be a media type", data={"reason": "invalidMimeType"})
-        from gateway.content.fetch import clean_name  # here, because it brings an HTTP client, and files are rare
-
         known = normalise(media_type)
         name = params.get("name")
         sha256 = _hex_of(params.get("digest"))

@@ -84,15 +84,12 @@ class CodeMode:
 
 
 @asynccontextmanager
-async def open_code_mode(settings: CodeModeSettings, store: ContentStore) -> AsyncGenerator[CodeMode | None]:
-    """Open code mode if it is enabled; yield None otherwise.
+async def open_code_mode(settings: CodeModeSettings, store: ContentStore) -> AsyncGenerator[CodeMode]:
+    """Open code mode.
 
     Raises:
         ConfigError: the extra `code` is not installed.
     """
-    if not settings.enabled:
-        yield None
-        return
     async with open_sandbox(settings) as sandbox:
         yield CodeMode(settings, sandbox, store)
 

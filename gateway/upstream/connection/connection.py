@@ -6,7 +6,7 @@ never before a host's first response.
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import anyio
 from mcp.shared.dispatcher import DispatchContext, Dispatcher
@@ -18,12 +18,14 @@ from gateway.errors import HostRefused
 from gateway.upstream.connection.client_identity import ClientIdentity
 from gateway.upstream.connection.host_requests import HostRequests
 from gateway.upstream.connection.session import OnNotification, Session
-from gateway.upstream.recording.recorder import Recorder
 from gateway.upstream.transports.bounded import BoundedDispatcher
 from gateway.upstream.transports.channel import Channel
 from gateway.upstream.transports.failures import ConnectionEnded, Stopping, Subject
 from gateway.upstream.transports.printed import Hint
 from gateway.upstream.transports.stdio import open_stdio
+
+if TYPE_CHECKING:
+    from gateway.upstream.recording.recorder import Recorder
 
 TransportName = Literal["stdio", "http", "sse", "openapi", "replay"]
 
@@ -47,7 +49,7 @@ async def connect(
     host_requests: HostRequests,
     on_notification: OnNotification,
     on_hint: OnHint,
-    recorder: Recorder | None = None,
+    recorder: "Recorder | None" = None,
 ) -> AsyncGenerator[Session]:
     """Connect to an upstream over one transport. The same task has to enter and exit (the SDK's transports demand it).
 
@@ -90,7 +92,7 @@ async def connect(
 
 @asynccontextmanager
 async def _opened(
-    transport: TransportName, subject: Subject, identity: ClientIdentity, recorder: Recorder | None
+    transport: TransportName, subject: Subject, identity: ClientIdentity, recorder: "Recorder | None"
 ) -> AsyncGenerator[ChannelDispatcher]:
     if transport == "replay":
         from gateway.upstream.recording.replay_dispatcher import open_replay
