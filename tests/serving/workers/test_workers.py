@@ -233,15 +233,14 @@ def test_a_host_that_chooses_outputs_gets_them_from_whichever_worker_has_its_sta
 ) -> None:
     gateway = start(more="[experimental]\nresult_variants = true\n")
     ready(gateway)
-    before = passed_on(gateway)
-    params = {"name": "own__count", "arguments": {}}
-    answers = [
-        scattered().stateless(gateway, "tools/call", "own__count", params, revision=REVISION)["result"]
-        for _ in range(8)
-    ]
-    assert passed_on(gateway) > before
-    counts = [int(one[OUTPUTS][0]["content"][0]["text"].split()[0]) for one in answers]
-    assert counts == list(range(1, 9)), answers
+    before, asked = passed_on(gateway), 0
+    while passed_on(gateway) == before:
+        asked += 1
+        assert asked < 60, "no request has come to the worker that does not have the state"
+        answer = scattered().stateless(
+            gateway, "tools/call", "own__count", {"name": "own__count", "arguments": {}}, revision=REVISION
+        )["result"]
+        assert answer[OUTPUTS][0]["content"][0]["text"].split()[0] == str(asked)
 
 
 @pytest.mark.parametrize(
