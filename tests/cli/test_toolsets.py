@@ -61,6 +61,10 @@ def test_the_commands_list_and_call_what_is_in_it(command, config):
     refused = command("call", "pics__fail", "--config", config, "--toolset", "draw")
     assert refused.code == 2
     assert "there is no tool named 'pics__fail'" in refused.err
+    assert "the toolset 'draw' hides all but its own tools, and has pics__picture" in refused.err
+    refused = command("call", "pics__fail", "--config", config, "--toolset", "memos")  # of an upstream that is hidden
+    assert refused.code == 2
+    assert "the toolset 'memos' hides all but its own tools, and has memos__*" in refused.err
     memos = command("resources", "--config", config, "--toolset", "memos", "--json").json()
     assert [one["uri"] for one in memos["resources"] if one["uri"].startswith("memo:")] == ["memo://one"]
     none = command("resources", "--config", config, "--toolset", "draw", "--json").json()
