@@ -112,6 +112,8 @@ def drawn_elsewhere(profile: Profile) -> str | None:
     title, known = profile.title, profile.apps
     if known.host == "never" or known.shows is False:
         return f"{title} shows no pages: its user does not get to see this one, and its model reads the content alone."
+    if known.host == "declared" and known.declares is False:
+        return f"{title} does not declare that it shows pages, so it is sent none: its model reads the content alone."
     if known.data == "text":
         return (
             f"{title} shows this page, but loses structured content on the way to it: there the page gets the data as "

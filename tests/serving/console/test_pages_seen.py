@@ -143,7 +143,7 @@ async def test_tools_for_pages_are_listed_marked_and_tried(profile: str) -> None
 @pytest.mark.parametrize(
     ("profile", "words"),
     [
-        ("codex", "Codex shows no pages"),
+        ("codex", "is sent none: its model reads the content alone"),
         ("claude-desktop", "loses structured content on the way to it"),
         ("cursor", None),
         ("", None),
