@@ -72,7 +72,7 @@ def _page(host: HostFormat, profile: Profile | None, profiles: Mapping[str, Prof
             "`--profile NAME` chooses another, `mcp-gateway calibrate` makes one.\n"
         )
     if profile is not None:
-        parts.append(f"This is {_measured(profile, profiles)}.\n")
+        parts.append(f"{_measured(profile, profiles)}.\n")
     parts += [" ".join(shown.about.split()) + "\n", "| | |", "|---|---|", *_shows(shown), "", "## Its limits\n"]
     parts += ["| limit | value | evidence |", "|---|---|---|", *_limits(shown), ""]
     there = f"[what is known](evidence.md#{shown.name}), or `mcp-gateway profiles show {shown.name}`"
@@ -81,13 +81,15 @@ def _page(host: HostFormat, profile: Profile | None, profiles: Mapping[str, Prof
 
 
 def _measured(profile: Profile, profiles: Mapping[str, Profile]) -> str:
-    """How the profile is known, as the end of a sentence that begins with `This is`."""
+    """How the profile is known, as a sentence. A run of the lab is not what the single values were measured by."""
     words = measured(profiles)[profile.name]
     if words == "nothing":
-        return "not known from the host itself"
+        return "This is not known from the host itself"
     if any(profile.name in record.profiles.values() for record in records(HOSTS_FOLDER)):
-        return f"[{words}](lab.md)"
-    return words
+        run = words.replace("measured with", "with version", 1)
+        own = "has its own evidence, which may be of another version and day"
+        return f"The last [run of the lab](lab.md) was {run}. Each limit below {own}"
+    return f"This is {words}"
 
 
 def _registration(host: HostFormat) -> list[str]:

@@ -112,21 +112,9 @@ def _value_of(option: str, arguments: Sequence[str]) -> str | None:
     return None
 
 
-def _toolsets(arguments: Sequence[str]) -> tuple[str, ...]:
-    """The toolsets of the host; what is wrong with the file of its project is reported by `serve`."""
-    from gateway.config.project_file import toolsets_here
-    from gateway.errors import ConfigError
-
-    chosen = _value_of("--toolset", arguments)
-    try:
-        return toolsets_here(chosen)
-    except ConfigError:
-        return () if chosen is None else (chosen,)
-
-
 def _open_stdio(arguments: Sequence[str]) -> "EarlyStdio":
     from gateway._version import __version__
-    from gateway.config.early_config import Greeting, read_greeting
+    from gateway.config.early_config import Greeting, read_greeting, toolsets_of_host
     from gateway.config.list_facts import read_list_facts
     from gateway.serving.mcp.early_lists import EarlyLists
     from gateway.serving.mcp.early_stdio import EarlyStdio
@@ -138,7 +126,8 @@ def _open_stdio(arguments: Sequence[str]) -> "EarlyStdio":
     config = _value_of("--config", options)
     greeting, lists = Greeting(), None
     if not without_file:
-        path, toolsets = None if config is None else Path(config), _toolsets(options)
+        path = None if config is None else Path(config)
+        toolsets = toolsets_of_host(path, os.environ, _value_of("--toolset", options))
         greeting = read_greeting(path, os.environ, toolsets)
         if "--calibrate" not in options and (kept := KeptLists.of(os.environ)) is not None:
             facts = read_list_facts(path, os.environ, arguments, toolsets)

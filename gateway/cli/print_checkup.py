@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from gateway.cli.print_result import grouped
 from gateway.cli.terminal import say
-from gateway.core.apps import FOR_THE_PAGE_ALONE, sized
+from gateway.core.apps import FOR_THE_PAGE_ALONE
 from gateway.core.wording import counted, plain
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ def _say_case(checkup: "Checkup", case: "Case") -> None:
     if case.name in checkup.with_data and checkup.replacing:
         words = "with a page, the model reads structured content in place of the text"
         say(f"  pages    {', '.join(checkup.replacing)}: {words}")
-    if (chars := checkup.heavy.get(case.name)) and checkup.reading:
-        words = f"the page's data goes to the model whole, {sized(chars)}: {FOR_THE_PAGE_ALONE}"
+    if (size := checkup.heavy.get(case.name)) and checkup.reading:
+        words = f"the page's data goes to the model whole, {size.words()}: {FOR_THE_PAGE_ALONE}"
         say(f"  change   in {', '.join(checkup.reading)}: {words}")
     for advice in checkup.advice.get(case.name, ()):
         say(f"  change   {advice}")

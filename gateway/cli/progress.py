@@ -15,6 +15,7 @@ import anyio
 from gateway.cli.terminal import remark
 from gateway.core.wording import counted, plain
 from gateway.telemetry.sanitize import neutral
+from gateway.upstream.transports.launchers import launcher_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 ANNOUNCED_AFTER = 2.0
 """Seconds of waiting after which it is announced where stderr is not a terminal: a silent command seems to hang."""
+INSTALLS_AFTER = 6.0
+"""Seconds after which a launcher is taken to install what it has started before: it is out of its cache."""
 
 _PER_SECOND = 4
 _LONGEST = 300
@@ -75,13 +78,13 @@ class Wait:
 
     @contextmanager
     def _announcing(self, upstreams: Collection[Upstream]) -> Generator[None]:
-        with self._later(lambda: _announce(upstreams)):
+        with self._later(lambda: _announce(upstreams)), self._later(lambda: _say_installing(upstreams), INSTALLS_AFTER):
             yield
 
     @contextmanager
-    def _later(self, announce: Callable[[], None]) -> Generator[None]:
+    def _later(self, announce: Callable[[], None], seconds: float = ANNOUNCED_AFTER) -> Generator[None]:
         """Context manager that calls `announce` if its body takes long and nothing is shown meanwhile."""
-        timer = Timer(ANNOUNCED_AFTER, announce)
+        timer = Timer(seconds, announce)
         timer.daemon = True
         if self._announced:
             timer.start()
@@ -128,7 +131,25 @@ def _announce(upstreams: Collection[Upstream]) -> None:
     queued = ", ".join(repr(upstream.name) for upstream in pending if upstream.is_queued)
     if pending:
         names = ", then ".join(filter(None, (starting, queued)))
-        remark(f"starting {names}, which may take minutes where something has to be installed")
+        first = any(_may_install(upstream) and not _has_started_before(upstream) for upstream in pending)
+        remark(f"starting {names}" + (", which may take minutes where something has to be installed" if first else ""))
+
+
+def _say_installing(upstreams: Collection[Upstream]) -> None:
+    """Say which upstreams take so long that they may be installed anew; of those that are new it has been said."""
+    slow = [one for one in upstreams if one.state.is_pending and _may_install(one) and _has_started_before(one)]
+    if slow:
+        names = ", ".join(repr(upstream.name) for upstream in slow)
+        remark(f"still starting {names}, which may take minutes where something has to be installed again")
+
+
+def _may_install(upstream: Upstream) -> bool:
+    return launcher_of(upstream.settings.command, upstream.settings.args) is not None
+
+
+def _has_started_before(upstream: Upstream) -> bool:
+    """Whether its tools are remembered from another start with these settings."""
+    return bool(upstream.tools())
 
 
 def standing_words(upstream: Upstream) -> str:

@@ -1,6 +1,7 @@
 """The option `--toolset`: what a host with a toolset of the configuration is offered."""
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -10,7 +11,9 @@ from gateway.config.schema import Settings
 from gateway.config.toolset_settings import scopes_of, which_toolset
 from gateway.core.model.grant import EVERYTHING, Grant
 from gateway.core.wording import plain
-from gateway.errors import ConfigError
+from gateway.errors import ConfigError, UnknownTool
+
+_LONGEST = 1_000
 
 ToolsetName = Annotated[
     str | None, typer.Option("--toolset", metavar="NAME", help="Only what is in this toolset of the configuration.")
@@ -47,6 +50,22 @@ def narrowed(grant: Grant, settings: Settings, names: Sequence[str], of_project:
     """Return the grant with what these toolsets leave of it. Raises ConfigError if one does not exist."""
     check_toolsets(settings, names, of_project)
     return grant._replace(within=scopes_of(settings.toolsets, names)) if names else grant
+
+
+@contextmanager
+def naming_toolset(settings: Settings, name: str | None) -> Generator[None]:
+    """Context manager: a tool that is not there is said to be hidden by this toolset, with what the toolset has."""
+    try:
+        yield
+    except UnknownTool as error:
+        if name is None:
+            raise
+        toolset = settings.toolsets[name]
+        has = [*(f"{upstream}__*" for upstream in toolset.upstreams), *toolset.tools]
+        but = f" except {', '.join(toolset.exclude)}" if toolset.exclude else ""
+        what = f"has {', '.join(has)}{but}" if has else "has no tools"
+        words = f"{error.message}: the toolset {name!r} hides all but its own tools, and {what}"
+        raise UnknownTool(plain(words, _LONGEST), remedy=error.remedy) from None
 
 
 def reached_of(settings: Settings, names: Sequence[str], of_project: str | None = None) -> Settings:

@@ -17,9 +17,9 @@ from gateway.config.documents import read_document
 from gateway.config.expansion import expand
 from gateway.config.find_config import cache_folder, find_file
 from gateway.config.foreign import translate_document
-from gateway.config.project_file import PROJECT_FILE, project_file_here
+from gateway.config.project_file import PROJECT_FILE, project_file_here, toolsets_here
 from gateway.core.model.json_values import as_object
-from gateway.core.model.toolset_scope import scope_as_written
+from gateway.core.model.toolset_scope import problem_in, scope_as_written
 from gateway.core.tools.instructions import Introductions
 from gateway.errors import ConfigError
 
@@ -85,6 +85,11 @@ def _without_toolset(name: str, tables: Mapping[str, Any]) -> str:
     """
     from gateway.core.near_names import which_name  # here, because it is rarely needed
 
+    if problem_in(name) is not None:
+        return (
+            f"No server's tools are offered here: {project_file_here() or PROJECT_FILE} cannot be used. Tell the user, "
+            "who can correct it: `mcp-gateway doctor`, run in that folder, says what is wrong."
+        )
     is_name = len(name) <= _LONGEST_NAME and all(char.isalnum() or char in "-_." for char in name)
     named = f"the toolset {name!r}" if is_name else "a toolset"
     which = which_name(name, list(tables)) if is_name else f"there are: {', '.join(tables)}"
@@ -94,12 +99,18 @@ def _without_toolset(name: str, tables: Mapping[str, Any]) -> str:
     )
 
 
-def has_toolsets(path: Path) -> bool:
-    """Whether a configuration has toolsets; false if it cannot be read, which is reported where it is needed."""
+def toolsets_of_host(path: Path | None, environ: Mapping[str, str], chosen: str | None) -> tuple[str, ...]:
+    """Return the toolsets of a host on stdio with this configuration: the chosen one, and that of its project.
+
+    Where the configuration has no toolsets, or cannot be read, the project's file says nothing.
+    """
     try:
-        return bool(as_object(_document(path).get("toolsets")))
+        found = find_file(path, environ=environ)
+        if found is not None and as_object(_document(found).get("toolsets")):
+            return toolsets_here(chosen)
     except ConfigError:
-        return False
+        pass  # it is reported where it is needed
+    return () if chosen is None else (chosen,)
 
 
 def _document(path: Path) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,15 +29,16 @@ _SEALED = "sealed"
 class ListFacts(NamedTuple):
     """A digest of all facts, and the time (seconds since 1970) at which the last of their files was changed.
 
-    A gateway that was started before that time may know others.
+    A gateway that was started before that time may know others. `toolsets` are the names of those among the facts.
     """
 
     digest: str
     changed: float
+    toolsets: tuple[str, ...] = ()
 
 
 def read_list_facts(
-    path: Path | None, environ: Mapping[str, str], arguments: Sequence[str], toolsets: Iterable[str] = ()
+    path: Path | None, environ: Mapping[str, str], arguments: Sequence[str], toolsets: Sequence[str] = ()
 ) -> ListFacts | None:
     """Read the facts for the configuration that `load_settings` would read; None if they are not known for sure.
 
@@ -68,7 +69,7 @@ def read_list_facts(
     except (OSError, ValueError, RecursionError):
         return None
     stamps = [config, *profiles.values(), *pins.values()]
-    return ListFacts(digest, max(one[0] for one in stamps if one is not None) / 1e9)
+    return ListFacts(digest, max(one[0] for one in stamps if one is not None) / 1e9, tuple(toolsets))
 
 
 _Stamp = tuple[int, int, int]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pydantic import field_validator, model_validator
 
 from gateway.config.section import Section
-from gateway.core.model.toolset_scope import SEPARATOR, ToolsetScope
+from gateway.core.model.toolset_scope import SEPARATOR, ToolsetScope, problem_in
 from gateway.core.near_names import which_name
 from gateway.core.wording import plain
 from gateway.errors import UnknownToolset
@@ -65,8 +65,16 @@ def toolset_problem(toolsets: Toolsets, upstreams: Iterable[str]) -> str | None:
     return None
 
 
-def which_toolset(name: str, toolsets: Iterable[str]) -> str:
-    """Return the remedy for the name of a toolset that does not exist."""
+def no_toolset(name: str) -> str:
+    """Say that a toolset does not exist, or what is wrong with the project's file that should have named one."""
+    problem = problem_in(name)
+    return f"there is no toolset {plain(name, 80)!r}" if problem is None else plain(problem, 500)
+
+
+def which_toolset(name: str, toolsets: Iterable[str]) -> str | None:
+    """Return the remedy for the name of a toolset that does not exist; what is wrong with a file has its own."""
+    if problem_in(name) is not None:
+        return None
     return which_name(name, list(toolsets), none="the configuration has no table [toolsets.NAME]")
 
 
@@ -79,5 +87,5 @@ def scopes_of(toolsets: Toolsets, names: Iterable[str]) -> tuple[ToolsetScope, .
     wanted = tuple(dict.fromkeys(names))
     for name in wanted:
         if name not in toolsets:
-            raise UnknownToolset(f"there is no toolset {plain(name, 80)!r}", remedy=which_toolset(name, toolsets))
+            raise UnknownToolset(no_toolset(name), remedy=which_toolset(name, toolsets))
     return tuple(toolsets[name].scope(name) for name in wanted)

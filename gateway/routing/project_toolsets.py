@@ -8,7 +8,7 @@ from urllib.request import url2pathname
 
 from anyio import Lock, to_thread
 
-from gateway.config.project_file import project_file, read_project_file
+from gateway.config.project_file import project_file, toolset_of_project
 from gateway.core.model.caller import Caller
 from gateway.system.loopback import is_loopback
 
@@ -27,9 +27,6 @@ class ProjectToolsets:
         """Return the caller with the toolset that the first of its folders with a project's file names.
 
         `folders` asks the host for its folders, as URIs.
-
-        Raises:
-            ConfigError: that file cannot be used.
         """
         if not caller.on_stdio or caller.session is None or "roots" not in caller.capabilities:
             return caller
@@ -60,7 +57,7 @@ class ProjectToolsets:
 def _toolset_in(uris: Sequence[str]) -> str | None:
     files = (project_file(folder) for folder in map(_folder, uris) if folder is not None)
     file = next((file for file in files if file is not None), None)
-    return None if file is None else read_project_file(file)
+    return None if file is None else toolset_of_project(file)
 
 
 def _folder(uri: str) -> Path | None:

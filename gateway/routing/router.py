@@ -270,7 +270,6 @@ class Router:
             NotAllowed: a rule forbids the call, or its user has not approved it.
             ProfileError: the caller asks for a profile that does not exist.
             UnknownToolset: the same of a toolset.
-            ConfigError: the file of its project cannot be used.
             ScopeMissing: the caller's token does not allow a call.
             TooManyCalls: the caller's limits allow no more for now.
             AuditUnavailable: the request cannot be recorded, and is refused for that.
@@ -545,6 +544,10 @@ class Router:
         if change.kind == "tools":
             return grant.reaches(change.upstream) and self._rules.concerns(change.tools, caller.principal, grant)
         return grant.reaches_content(change.upstream)
+
+    def toolsets_in_force(self, caller: Caller) -> tuple[str, ...]:
+        """Return the toolsets of a caller, with that of the project that it has open, if it has said which."""
+        return self._projects.known(caller).toolsets
 
     async def roots_changed(self, session: str) -> None:
         """Tell the upstreams that the roots of this session's host have changed; it may be in another project."""

@@ -410,7 +410,7 @@ def test_data_of_a_page_that_fills_the_context_of_models_is_something_to_change(
     )
     out = command("check", *words).out
     hosts = "chatgpt, claude-ai, claude-desktop, cursor, inspector, vscode-copilot"
-    size = "780,010 characters (about 195,003 tokens)"
+    size = "780,010 characters (about 176,526 tokens)"
     said = f"  change   in {hosts}: the page's data goes to the model whole, {size}: put what only the page needs into"
     assert out.count(said) == 1
     assert "things to change" in out or "1 thing to change" in out

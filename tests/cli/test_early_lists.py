@@ -271,3 +271,57 @@ def test_a_host_that_ignores_changes_or_is_calibrated_is_given_nothing_early(sta
     given_once(start, file, "--profile", "roo-code")
     given_once(start, file, "--calibrate")
     assert not cache.exists()
+
+
+TOOLSETS = '[toolsets.looks]\ntools = ["one__look"]\n[shared]\nlinger = 1\n'
+
+
+def in_folder(start, config, folder, *arguments, opened=None) -> list[str]:
+    """Start the gateway in a folder, for a host that has a folder open; return the tools that it is given first."""
+    process = start("serve", "--config", config, *arguments, cwd=folder)
+    client = {"capabilities": {"roots": {}}, "clientInfo": {"name": "claude-code", "version": "1"}}
+    process.send(id=1, method="initialize", params={"protocolVersion": "2025-06-18", **client})
+    process.answer(1)
+    process.send(method="notifications/initialized")
+    process.send(id="tools", method="tools/list", params={})
+    first, is_known = None, False
+    while first is None or not is_known:  # the project, and the server if the host has it
+        message = json.loads(process.out.get(timeout=PATIENCE))
+        if message.get("method") == "roots/list":
+            roots = [] if opened is None else [{"uri": opened.as_uri()}]
+            process.send(id=message["id"], result={"roots": roots})
+            process.send(id="look", method="tools/call", params={"name": "one__look", "arguments": {}})
+        elif message.get("id") == "tools":
+            first = [tool["name"] for tool in message["result"]["tools"]]
+        is_known = is_known or message.get("id") == "look"
+    tools(process)  # kept, if it may be
+    end(process)
+    return [name for name in first if name.startswith("one__")]
+
+
+@pytest.mark.parametrize(("content", "shared"), [("toolset = looks\n", ()), ('toolset = "lokos"\n', ("--shared",))])
+def test_a_project_whose_file_is_wrong_is_not_given_the_list_of_another_folder(
+    start, cache, config, tmp_path, shared, content
+):
+    file = config(TOOLSETS)
+    (outside := tmp_path / "outside").mkdir()
+    (project := tmp_path / "project").mkdir()
+    in_folder(start, file, outside, *shared)
+    (project / ".mcp-gateway.toml").write_text(content)
+    assert in_folder(start, file, project, *shared) == []
+    (project / ".mcp-gateway.toml").unlink()
+    assert sorted(in_folder(start, file, project, *shared)) == ["one__find", "one__look"]
+
+
+@pytest.mark.parametrize("shared", [(), ("--shared",)])
+def test_the_list_of_a_project_that_a_host_has_open_is_not_given_to_one_that_has_not(
+    start, cache, config, tmp_path, shared
+):
+    file = config(TOOLSETS)
+    (project := tmp_path / "project").mkdir()
+    (project / ".mcp-gateway.toml").write_text('toolset = "looks"\n')
+    (outside := tmp_path / "outside").mkdir()
+    in_folder(start, file, outside, *shared, opened=project)
+    assert sorted(in_folder(start, file, outside, *shared)) == ["one__find", "one__look"]
+    # Nor is the whole list given to one that has it open, from the first time on that this was seen.
+    assert in_folder(start, file, outside, *shared, opened=project) == ["one__look"]

@@ -208,13 +208,13 @@ def board(tmp_path):
 def test_the_model_and_the_page_each_have_a_section_with_sizes(command, board):
     model, page = readers(command, board(4), "goose")
     assert model == [
-        "  the content: 419 characters (about 105 tokens)",
-        "  structured content, 410 characters (about 103 tokens): this host's model does not read it",
-        "  of the page's data, 410 characters (about 103 tokens) are in block 0 of the content, as text",
+        "  the content: 419 characters (about 98 tokens)",
+        "  structured content, 410 characters (about 95 tokens): this host's model does not read it",
+        "  block 0 of the content has the page's data as text: 410 characters (about 95 tokens)",
     ]
     assert page[1:-1] == [
-        "  structured content, as the server sent it: 410 characters (about 103 tokens)",
-        "  _meta, as the server sent it: 9 characters (about 3 tokens), which no model reads",
+        "  structured content, as the server sent it: 410 characters (about 95 tokens)",
+        "  _meta, as the server sent it: 9 characters (about 4 tokens), which no model reads",
     ]
 
 
@@ -223,10 +223,10 @@ def test_the_model_and_the_page_each_have_a_section_with_sizes(command, board):
     [
         (
             "claude-desktop",
-            "warning: of the page's data the model reads 780,010 characters (about 195,003 tokens): put",
+            "warning: the model reads 780,010 characters (about 176,526 tokens) of the page's data: put",
         ),
-        ("agent-loop", "warning: of the page's data the model may read 780,010 characters (about 195,003 tokens): put"),
-        ("default", "warning: of the page's data the model may read "),
+        ("agent-loop", "warning: the model may read 780,010 characters (about 176,526 tokens) of the page's data: put"),
+        ("default", "warning: the model may read "),
         ("goose", None),
     ],
 )

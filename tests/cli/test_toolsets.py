@@ -61,6 +61,10 @@ def test_the_commands_list_and_call_what_is_in_it(command, config):
     refused = command("call", "pics__fail", "--config", config, "--toolset", "draw")
     assert refused.code == 2
     assert "there is no tool named 'pics__fail'" in refused.err
+    assert "the toolset 'draw' hides all but its own tools, and has pics__picture" in refused.err
+    refused = command("call", "pics__fail", "--config", config, "--toolset", "memos")  # of an upstream that is hidden
+    assert refused.code == 2
+    assert "the toolset 'memos' hides all but its own tools, and has memos__*" in refused.err
     memos = command("resources", "--config", config, "--toolset", "memos", "--json").json()
     assert [one["uri"] for one in memos["resources"] if one["uri"].startswith("memo:")] == ["memo://one"]
     none = command("resources", "--config", config, "--toolset", "draw", "--json").json()
@@ -136,14 +140,37 @@ def test_a_project_with_a_misspelt_toolset_gets_nothing_and_everybody_is_told_wh
     assert process.wait() == 0
 
 
-def test_a_project_that_asks_for_anything_else_gets_no_gateway(start, config, project):
-    folder = project('[upstreams.evil]\ncommand = "sh"\n')
-    process = start("serve", "--config", config, cwd=folder)
-    assert process.wait() == 2
-    words = "a project can only choose a toolset of your configuration"
-    said = [line for line in process.rest(process.err) if words in line]
-    assert said
-    assert all(str(folder / ".mcp-gateway.toml") in line and "--toolset" not in line for line in said)
+@pytest.mark.parametrize("shared", [(), ("--shared",)])
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ('toolset = "draw"\n[upstreams.evil]\ncommand = "sh"\n', ".mcp-gateway.toml:2: has the key 'upstreams'"),
+        ("toolset = draw\n", ".mcp-gateway.toml:1:11: is not TOML: invalid value"),
+    ],
+)
+def test_a_project_whose_file_cannot_be_used_gets_nothing_and_everybody_is_told_why(
+    start, command, config, project, shared, content, words
+):
+    folder = project(content)
+    process = start("serve", *shared, "--config", config, cwd=folder)
+    told = process.initialize()["instructions"]
+    assert f"{folder / '.mcp-gateway.toml'} cannot be used" in told
+    assert "evil" not in told
+    process.send(id="list", method="tools/list", params={})
+    assert own(tool["name"] for tool in process.answer("list")["result"]["tools"]) == []
+    process.send(id="call", method="tools/call", params={"name": "pics__picture", "arguments": {}})
+    assert words in json.dumps(process.answer("call"))
+    while (status := command("status")).code == 1:  # the call was answered before the gateway can be asked
+        assert "no gateway is running" in status.err
+        time.sleep(0.1)
+    assert f"offered nothing: {folder}" in status.out
+    assert words in status.out
+    assert "toolset unusable" not in status.out
+    said = [line for line in command("logs").out.splitlines() if words in line]
+    assert len(said) == 1
+    assert 'it may only have one line: toolset = "NAME"' in said[0]
+    process.process.stdin.close()
+    assert process.wait() == 0
 
 
 @pytest.mark.parametrize(
@@ -151,13 +178,16 @@ def test_a_project_that_asks_for_anything_else_gets_no_gateway(start, config, pr
     [
         ('toolset = "drw"\n', "there is no toolset 'drw': hosts on stdio are offered nothing in this folder"),
         ('[upstreams.evil]\ncommand = "sh"\n', "has the key 'upstreams'"),
+        ("toolset = draw\n", "is not TOML: invalid value: hosts on stdio are offered nothing in this folder"),
         ('toolset = "draw"\n', "hosts on stdio get the toolset 'draw' in this folder"),
     ],
 )
 def test_doctor_examines_the_file_of_the_project(command, config, project, monkeypatch, content, words):
     folder = project(content)
     monkeypatch.chdir(folder)
-    found = next(line for line in command("doctor", "--config", config).out.splitlines() if words in line)
+    ended = command("doctor", "--config", config)
+    assert ended.code in ((0, 1) if '"draw"' in content else (1,))
+    found = next(line for line in ended.out.splitlines() if words in line)
     assert str(folder / ".mcp-gateway.toml") in found
     assert found.split()[0] == ("ok" if '"draw"' in content else "problem")
 

@@ -337,6 +337,22 @@ def test_without_a_terminal_what_is_waited_for_is_one_line(start, configured, np
 
 
 @posix
+@pytest.mark.timeout(120)
+def test_a_launcher_that_has_started_before_is_said_to_install_only_when_it_takes_long(start, configured, npx):
+    config = configured(npx("one"))
+    (npx.cache / "one.go").touch()
+    start("tools", "--config", config).wait()
+    for ending in ("go", "installed"):
+        (npx.cache / f"one.{ending}").unlink()
+    process = start("tools", "--config", config)
+    assert process.err.get(timeout=PATIENCE) == "starting 'one'"
+    words = "still starting 'one', which may take minutes where something has to be installed again"
+    assert process.err.get(timeout=PATIENCE) == words
+    (npx.cache / "one.go").touch()
+    process.wait()
+
+
+@posix
 def test_without_a_terminal_a_slow_call_is_said_to_run(start, configured):
     arguments = json.dumps([str(SERVERS / "raw_stdio.py")])
     table = f"[upstreams.raw]\ncommand = {json.dumps(sys.executable)}\nargs = {arguments}\n"

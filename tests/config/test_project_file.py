@@ -5,6 +5,7 @@ import os
 import pytest
 
 from gateway.config.project_file import PROJECT_FILE, project_file, read_project_file, toolsets_here
+from gateway.core.model.toolset_scope import problem_in
 from gateway.errors import ConfigError
 
 
@@ -42,9 +43,14 @@ def test_the_projects_toolset_is_added_to_the_chosen_one(home):
     ("content", "words"),
     [
         (b'toolset = "a"\n[upstreams.evil]\ncommand = "sh"\n', "has the key 'upstreams'"),
-        (b'profile = "x"', "a project can only choose a toolset of your configuration"),
+        (
+            b'profile = "x"',
+            'it may only have one line: toolset = "NAME", for a toolset of yo',
+        ),
         (b'toolset = ["a", "b"]', "must be the name of a toolset"),
         (b'toolset = ""', "must be the name of a toolset"),
+        (b'toolset = "unusable: by itself"', "must be the name of a toolset"),
+        (b'toolset = "' + b"a" * 201 + b'"', "must be the name of a toolset"),
         (b"toolset = ", "is not TOML"),
         (b"\xff\xfe", "is not UTF-8"),
         (b"#" * 70_000, "has more than 65,536 bytes"),
@@ -54,9 +60,11 @@ def test_the_projects_toolset_is_added_to_the_chosen_one(home):
 def test_anything_else_in_it_is_an_error_that_names_the_file(home, content, words):
     (home / PROJECT_FILE).write_bytes(content)
     with pytest.raises(ConfigError) as caught:
-        toolsets_here(None, home)
+        read_project_file(home / PROJECT_FILE)
     assert words in str(caught.value)
     assert str(home / PROJECT_FILE) in str(caught.value)
+    (broken,) = toolsets_here(None, home)  # a toolset that no configuration has: the host gets nothing
+    assert problem_in(broken) == str(caught.value)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes are files there")
@@ -67,7 +75,7 @@ def test_what_is_not_a_file_is_not_read(home):
     (home / PROJECT_FILE).unlink()
     (home / PROJECT_FILE).symlink_to("/nowhere")
     with pytest.raises(ConfigError, match="cannot be read"):
-        toolsets_here(None, home)
+        read_project_file(home / PROJECT_FILE)
 
 
 def test_an_empty_file_chooses_nothing(home):

@@ -72,6 +72,9 @@ class SampleService:
         self.watched.append(uri)
         return lambda: self.watched.remove(uri)
 
+    def toolsets_in_force(self, caller: Caller) -> tuple[str, ...]:
+        return caller.toolsets
+
     def hears(self, caller: Caller, change: Change) -> bool:
         return True
 

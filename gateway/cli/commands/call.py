@@ -43,7 +43,7 @@ from gateway.cli.progress import Wait, is_there
 from gateway.cli.save_media import media_of, save_media
 from gateway.cli.terminal import remark, say, say_json
 from gateway.cli.token_report import cost_lines, costs_json
-from gateway.cli.toolset_option import ToolsetName, reached_of
+from gateway.cli.toolset_option import ToolsetName, naming_toolset, reached_of
 from gateway.config.schema import Settings
 from gateway.content.shaping import Shaped
 from gateway.content.shaping.result_costs import result_costs
@@ -55,6 +55,8 @@ from gateway.core.model.envelope import Envelope
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
+from gateway.core.wording import plain
+from gateway.errors import UnknownTool
 from gateway.runtime import Gateway, run_gateway
 
 _HANDLES = 3
@@ -128,14 +130,16 @@ def call_and_show(
     """Call a tool, show what hosts would be sent, and return the exit code."""
     save, verbose, as_json = showing.save, showing.verbose, showing.as_json
     asked, app = given.profiles, given.app
+    every = frozenset(settings.upstreams)
     settings = reached_of(settings, () if given.toolset is None else (given.toolset,))
+    hidden = every - set(settings.upstreams)
     if approve:
         settings = _with_approval(settings)
     profiles = chosen_profiles(settings, asked, given.revision)
     tell_of_pages(profiles, app, verbose=verbose)
     wait = Wait(visible=not as_json, ctrl_c="end")
     ended = run_until_signal(
-        lambda: _called(settings, tool, arguments, profiles, wait, given, verbose=verbose),
+        lambda: _called(settings, tool, arguments, profiles, wait, given, hidden, verbose=verbose),
     )
     if isinstance(ended, int):
         return ended
@@ -207,10 +211,14 @@ async def _called(
     profiles: Mapping[str, Profile],
     wait: Wait,
     given: GivenOptions,
+    hidden: Collection[str],
     *,
     verbose: bool,
 ) -> _Called:
-    """Call the tool once, and shape the raw result for every profile."""
+    """Call the tool once, and shape the raw result for every profile.
+
+    `hidden` are the upstreams that its toolset leaves out.
+    """
     raw_settings, caller = with_raw_profile(settings, next(iter(profiles.values())))
     toolsets = () if given.toolset is None else (given.toolset,)
     caller = replace(declaring(caller, given.app), toolsets=toolsets)
@@ -218,8 +226,8 @@ async def _called(
         run_gateway(raw_settings, asleep=True, expected=expected(caller, given.app)) as gateway,
         open_shaper(settings, gateway.store) as shaper,
     ):
-        with command_remedies(settings.upstreams, given):
-            await _woken(gateway, tool, caller, wait)
+        with command_remedies(settings.upstreams, given), naming_toolset(settings, given.toolset):
+            await _woken(gateway, tool, caller, wait, hidden)
         if _is_for_pages_alone(gateway, tool, caller):
             routes = gateway.router.catalogue(caller).routes
             names = [name for name, route in routes.items() if route.tool == tool and route.audience != "app"]
@@ -232,6 +240,7 @@ async def _called(
 
         with (
             command_remedies(settings.upstreams, given),
+            naming_toolset(settings, given.toolset),
             wait.line(lambda: " ".join((f"calling {tool}", *said))),
         ):
             raw = await gateway.router.respond(
@@ -267,11 +276,12 @@ def _is_for_pages_alone(gateway: Gateway, tool: str, caller: Caller) -> bool:
     return tool in catalogue.own_names if route is None else route.audience == "app"
 
 
-async def _woken(gateway: Gateway, tool: str, caller: Caller, wait: Wait) -> None:
+async def _woken(gateway: Gateway, tool: str, caller: Caller, wait: Wait, hidden: Collection[str]) -> None:
     """Start the upstreams needed for a tool: the one that last had it, or whose prefix it has, or else all.
 
     Raises:
         ConfigError: every tool's name begins with its upstream, and none has the name in front of this one.
+        UnknownTool: the upstream with this name is one of the `hidden`.
         UpstreamUnavailable: the upstream that last had the tool cannot be started.
     """
     from gateway.core.model.grant import SEPARATOR
@@ -296,6 +306,8 @@ async def _woken(gateway: Gateway, tool: str, caller: Caller, wait: Wait) -> Non
     front, separated, _ = tool.partition(SEPARATOR)
     is_own_name = tool in router.catalogue(caller).own_names  # a page may call it
     if separated and route is None and not owners and not is_own_name and gateway.settings.gateway.prefix == "always":
+        if front in hidden:
+            raise UnknownTool(f"there is no tool named {plain(tool, 100)!r}")
         raise unknown_upstream(front, upstreams)
     await started(owners if route is None else [route.upstream])
     if route is not None and not is_there(upstreams[route.upstream]):

@@ -1,7 +1,7 @@
 """Examine the configuration and its profiles: where they were found, their errors, and what is usable of them."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +24,7 @@ ABOUT = "configuration"
 EVERY_HOST = "all"
 """In place of a host's name: every known host, whether it is on this machine or not."""
 _PROFILES = "profiles"
+_PROJECT = "project"
 
 _REMEDIES: Mapping[type[GatewayError], str] = {
     ConfigFileMissing: f"write it, or leave --config out: ./{FILE_NAME} and the user's config folder are looked at",
@@ -113,24 +114,28 @@ def _contents(loaded: LoadedSettings) -> Iterator[CheckResult]:
         yield CheckResult(ABOUT, "problem", text, f"upstreams.{first}.enabled = true")
     yield from _permissions(loaded)
     yield from _secret_arguments(loaded.settings)
-    yield from _project(loaded.settings)
+
+
+async def check_project(context: CheckContext) -> Iterable[CheckResult]:
+    """Report the toolset of the project here: with one that does not exist, a host on stdio is offered nothing."""
+    return list(_project(context.settings))
 
 
 def _project(settings: Settings) -> Iterator[CheckResult]:
-    """Report the toolset of the project here: with one that does not exist, a host on stdio is offered nothing."""
     file = project_file_here() if settings.toolsets else None
     if file is None:
         return
     try:
         name = read_project_file(file)
     except ConfigError as error:
-        yield from _problems(ABOUT, error)
+        text = f"{error.message}: hosts on stdio are offered nothing in this folder"
+        yield CheckResult(_PROJECT, "problem", text, error.remedy or _REMEDIES.get(type(error), _REMEDY))
         return
     if name in settings.toolsets:
-        yield CheckResult(ABOUT, "ok", f"hosts on stdio get the toolset {name!r} in this folder ({file})")
+        yield CheckResult(_PROJECT, "ok", f"hosts on stdio get the toolset {name!r} in this folder ({file})")
     elif name is not None:
         text = f"{file}: there is no toolset {plain(name, 80)!r}: hosts on stdio are offered nothing in this folder"
-        yield CheckResult(ABOUT, "problem", text, which_toolset(name, settings.toolsets))
+        yield CheckResult(_PROJECT, "problem", text, which_toolset(name, settings.toolsets))
 
 
 def _secret_arguments(settings: Settings) -> Iterator[CheckResult]:

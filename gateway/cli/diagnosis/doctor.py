@@ -12,7 +12,7 @@ from typing import TypeAlias
 from gateway.cli.diagnosis.authorization_state import check_state
 from gateway.cli.diagnosis.check_context import CheckContext, Shown, ignore_progress
 from gateway.cli.diagnosis.cluster_state import check_cluster
-from gateway.cli.diagnosis.configuration import examine_configuration
+from gateway.cli.diagnosis.configuration import check_project, examine_configuration
 from gateway.cli.diagnosis.environment import check_environment
 from gateway.cli.diagnosis.findings import CheckResult, Diagnosis
 from gateway.cli.diagnosis.media_and_store import check_media, try_store
@@ -24,6 +24,7 @@ from gateway.cli.diagnosis.upstreams import check_upstreams
 Check: TypeAlias = Callable[[CheckContext], Awaitable[Iterable[CheckResult]]]
 
 CHECKS: tuple[Check, ...] = (
+    check_project,
     check_environment,
     check_upstreams,
     check_registration,

@@ -26,10 +26,10 @@ from gateway.config.schema import Settings
 from gateway.content.media import MediaWorkers
 from gateway.content.shaping import Shaper
 from gateway.content.store import MemoryStore
-from gateway.core.apps import HEAVY_CHARS, for_the_model
+from gateway.core.apps import HEAVY_CHARS, TextSize, for_the_model
 from gateway.core.model.blocks import Block, ResourceBlock, TextBlock, UnknownBlock
 from gateway.core.model.caller import Caller
-from gateway.core.model.json_size import wire_chars
+from gateway.core.model.json_size import compact_json
 from gateway.core.model.json_values import as_object
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.profile import Profile, ProfileSource
@@ -76,7 +76,7 @@ class Checkup:
     `refused` are the cases of calls that failed with arguments that were made up: what hosts show of that says nothing
     about the tool. `pages` are the pages of all tools that have one, called or not. `with_data` are the names of the
     cases of tools with a page that returned structured content, which the models of the hosts in `replacing` read in
-    place of the text. `heavy` has the characters of what is too much for the models of the hosts in `reading`, by case.
+    place of the text. `heavy` has the sizes of what is too much for the models of the hosts in `reading`, by case.
     """
 
     server: str
@@ -90,7 +90,7 @@ class Checkup:
     refused: Sequence[Case] = ()
     with_data: frozenset[str] = frozenset()
     replacing: Sequence[str] = ()
-    heavy: Mapping[str, int] = field(default_factory=dict[str, int])
+    heavy: Mapping[str, TextSize] = field(default_factory=dict[str, TextSize])
     reading: Sequence[str] = ()
 
     @property
@@ -123,7 +123,7 @@ class Checkup:
             "structured_content": {
                 "tools": sorted(self.with_data),
                 "replaces_text_in": list(self.replacing),
-                "too_large_for_models": dict(self.heavy),
+                "too_large_for_models": {name: size.chars for name, size in self.heavy.items()},
                 "read_in": list(self.reading),
             },
             "for_pages": [{"tool": case.tool, "result": case.shows} for case in self.for_pages],
@@ -203,7 +203,7 @@ class _Check:
         self._advice: dict[str, Sequence[Advice]] = {}
         self._failed: dict[str, str] = {}
         self._with_data: dict[str, str] = {}
-        self._data_chars: dict[str, int] = {}
+        self._data_sizes: dict[str, TextSize] = {}
 
     async def connected(self, say: Say) -> None:
         """Wait until the server is ready. Raises UpstreamUnavailable if it does not become ready."""
@@ -258,7 +258,7 @@ class _Check:
         if case not in self._refused:
             if for_the_model(call.tool) and (lifted := lift(raw)).has_structured_content:
                 self._with_data[case.name] = call.tool_name
-                self._data_chars[case.name] = wire_chars(lifted.structured_content)
+                self._data_sizes[case.name] = TextSize.of(compact_json(lifted.structured_content))
             for host in self._hosts_of(call):
                 self._cells.append(await self._cell(host, case, call, raw, shaper))
 
@@ -310,7 +310,7 @@ class _Check:
         aside = tuple(self._for_pages), tuple(self._refused)
         shown = {tool for page in pages for tool in page.tools}
         with_data = frozenset(name for name, tool in self._with_data.items() if tool in shown)
-        heavy = {name: chars for name in with_data if (chars := self._data_chars[name]) > HEAVY_CHARS}
+        heavy = {name: size for name in with_data if (size := self._data_sizes[name]).chars > HEAVY_CHARS}
         return Checkup(
             self._server,
             outcome,

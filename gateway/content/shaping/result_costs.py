@@ -5,7 +5,14 @@ from typing import NamedTuple
 from gateway.config.builtin_profiles import token_formulas
 from gateway.content.shaping.shaper import Shaped
 from gateway.core.profiles.profile import Profile
-from gateway.core.tokens import TokenCount, content_of_blocks, content_of_result, count_content, formulas_for
+from gateway.core.tokens import (
+    TokenCount,
+    content_of_blocks,
+    content_of_result,
+    count_content,
+    formulas_for,
+    with_structured,
+)
 
 
 class ResultCost(NamedTuple):
@@ -18,8 +25,12 @@ class ResultCost(NamedTuple):
 
 
 def result_costs(shaped: Shaped, profile: Profile, model: str | None) -> list[ResultCost]:
-    """Return the costs by each formula of the host's models; empty if nothing is known of them."""
-    given = content_of_blocks(shaped.envelope.blocks)
+    """Return the costs by each formula of the host's models; empty if nothing is known of them.
+
+    Structured content counts where this host's model reads it, of what was given as of what is sent.
+    """
+    blocks = content_of_blocks(shaped.envelope.blocks)
+    given = with_structured(blocks, shaped.envelope.structured_content, profile.structured.host)
     sent = content_of_result(shaped.result, profile.structured.host)
     return [
         ResultCost(formula.name, formula.title, count_content(given, formula), count_content(sent, formula))

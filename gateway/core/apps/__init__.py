@@ -13,9 +13,9 @@ from gateway.core.apps.results import (
     TAKEN_BY_THE_MODEL,
     AppResult,
     Mirrored,
+    TextSize,
     for_app,
     mirrored,
-    sized,
 )
 from gateway.core.apps.tools import (
     DECLARED,
@@ -58,6 +58,7 @@ __all__ = [
     "Mirrored",
     "PageFacts",
     "Readers",
+    "TextSize",
     "address_in_list",
     "assumed_to_show",
     "audience",
@@ -77,7 +78,6 @@ __all__ = [
     "page_facts",
     "pages",
     "shows_apps",
-    "sized",
     "split",
     "without_pages",
 ]

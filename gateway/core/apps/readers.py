@@ -3,12 +3,13 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 
-from gateway.core.apps.results import FOR_THE_PAGE_ALONE, HEAVY_CHARS, TAKEN_BY_THE_MODEL, sized
+from gateway.core.apps.results import FOR_THE_PAGE_ALONE, HEAVY_CHARS, TAKEN_BY_THE_MODEL, TextSize
 from gateway.core.apps.tools import Audience
 from gateway.core.model.blocks import Block, ResourceBlock, TextBlock
 from gateway.core.model.envelope import Envelope
-from gateway.core.model.json_size import compact_json, wire_chars
+from gateway.core.model.json_size import compact_json
 from gateway.core.model.json_values import is_dict, is_list
 from gateway.core.profiles.profile import Profile
 from gateway.core.wording import counted
@@ -37,27 +38,28 @@ class Readers:
             yield "nothing: only pages call this tool"
             return
         host = self.profile.structured.host
-        media = sum(_chars_of(block) is None for block in self.sent.blocks)
+        media = sum(_text_of(block) is None for block in self.sent.blocks)
         if not self._replaces_content:
             beside = f", and {counted(media, 'block')} of other kinds" if media else ""
-            yield f"the content: {sized(self._content_chars)}{beside}"
+            yield f"the content: {self._content_size.words()}{beside}"
         elif media and host == "replaces-text":
             yield f"of the content {counted(media, 'block')} without text"
         if self._data:
-            yield f"structured content, {sized(self._data_chars)}: {TAKEN_BY_THE_MODEL.get(host) or _UNTAKEN[host]}"
+            yield f"structured content, {self._data_size.words()}: {TAKEN_BY_THE_MODEL.get(host) or _UNTAKEN[host]}"
         yield from self._shared_lines()
 
     def page_lines(self) -> Iterator[str]:
         """Yield what the page reads, with sizes."""
         shaped = "as the server sent it" if self.audience == "app" else "the same as is sent for the model"
-        yield f"the content, {shaped}: {counted(len(self.sent.blocks), 'block')}, {sized(self._content_chars)}"
+        yield f"the content, {shaped}: {counted(len(self.sent.blocks), 'block')}, {self._content_size.words()}"
         if self._data and self.profile.apps.data == "text" and self.audience != "app":
             got = "it reads the text instead" if self._repeating is not None else "it gets no other"
-            yield f"structured content, {sized(self._data_chars)}: this host loses it on the way to the page; {got}"
+            yield f"structured content, {self._data_size.words()}: this host loses it on the way to the page; {got}"
         elif self._data:
-            yield f"structured content, as the server sent it: {sized(self._data_chars)}"
+            yield f"structured content, as the server sent it: {self._data_size.words()}"
         if self.sent.meta:
-            yield f"_meta, as the server sent it: {sized(wire_chars(self.sent.meta))}, which no model reads"
+            size = TextSize.of(compact_json(self.sent.meta)).words()
+            yield f"_meta, as the server sent it: {size}, which no model reads"
 
     def _shared_lines(self) -> Iterator[str]:
         """Yield what both of them read of the page's data."""
@@ -65,45 +67,46 @@ class Readers:
             return
         host = self.profile.structured.host
         is_taken = host in TAKEN_BY_THE_MODEL or (host == "if-empty" and not self.sent.blocks)
-        read = self._data_chars if is_taken else 0
-        maybe = self._data_chars if host == "unknown" else 0
+        read = self._data_size if is_taken else TextSize()
+        maybe = self._data_size if is_taken or host == "unknown" else TextSize()
         if self._repeating is not None and not self._replaces_content:
-            place, chars = self._repeating
-            read += chars
-            yield f"of the page's data, {sized(chars)} are in block {place} of the content, as text"
-        if not read and not maybe:
-            yield "of the page's data it reads nothing"
-        elif read + maybe > HEAVY_CHARS:
-            reads, chars = ("reads", read) if read > HEAVY_CHARS else ("may read", read + maybe)
-            yield f"warning: of the page's data the model {reads} {sized(chars)}: {FOR_THE_PAGE_ALONE}"
+            place, repeated = self._repeating
+            read, maybe = read.plus(repeated), maybe.plus(repeated)
+            yield f"block {place} of the content has the page's data as text: {repeated.words()}"
+        if not maybe.chars:
+            yield "nothing of the page's data"
+        elif maybe.chars > HEAVY_CHARS:
+            reads, size = ("reads", read) if read.chars > HEAVY_CHARS else ("may read", maybe)
+            yield f"warning: the model {reads} {size.words()} of the page's data: {FOR_THE_PAGE_ALONE}"
 
     @property
     def _replaces_content(self) -> bool:
         return self._data != "" and self.profile.structured.host in ("replaces-all", "replaces-text")
 
     @property
-    def _content_chars(self) -> int:
-        return sum(_chars_of(block) or 0 for block in self.sent.blocks)
+    def _content_size(self) -> TextSize:
+        texts = (_text_of(block) or "" for block in self.sent.blocks)
+        return reduce(TextSize.plus, map(TextSize.of, texts), TextSize())
 
     @property
     def _data(self) -> str:
         return compact_json(self.sent.structured_content) if self.sent.has_structured_content else ""
 
     @property
-    def _data_chars(self) -> int:
-        return len(self._data)
+    def _data_size(self) -> TextSize:
+        return TextSize.of(self._data)
 
     @property
-    def _repeating(self) -> tuple[int, int] | None:
+    def _repeating(self) -> tuple[int, TextSize] | None:
         """The index of the block of text that holds the structured content, if one does, and how much of it."""
         data = self._data
         for place, block in enumerate(self.sent.blocks if data else ()):
             if not isinstance(block, TextBlock):
                 continue
             if (begin := block.text.find(data[:_COMPARED])) >= 0:  # other text may stand before it
-                return place, min(len(block.text) - begin, len(data))
+                return place, TextSize.of(block.text[begin : begin + len(data)])
             if _is(block.text, data):
-                return place, len(block.text)
+                return place, TextSize.of(block.text)
         return None
 
 
@@ -116,8 +119,8 @@ def _is(text: str, data: str) -> bool:
     return (is_dict(value) or is_list(value)) and value == json.loads(data)
 
 
-def _chars_of(block: Block) -> int | None:
-    """Return the number of characters of a block of text; None for media."""
+def _text_of(block: Block) -> str | None:
+    """Return the text of a block; None for media."""
     if isinstance(block, TextBlock):
-        return len(block.text)
-    return len(block.resource.text) if isinstance(block, ResourceBlock) and block.resource.text is not None else None
+        return block.text
+    return block.resource.text if isinstance(block, ResourceBlock) else None

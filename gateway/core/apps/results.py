@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gateway.core.model.blocks import TextBlock, UnknownBlock
 from gateway.core.model.envelope import Envelope
@@ -12,6 +12,7 @@ from gateway.core.model.json_values import as_object, is_list
 from gateway.core.model.notes import Note
 from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import Profile
+from gateway.core.tokens import text_tokens
 from gateway.core.wording import counted
 
 TAKEN_BY_THE_MODEL = {
@@ -29,8 +30,6 @@ FOR_THE_PAGE_ALONE = (
     'put what only the page needs into _meta, or let the page fetch it with a tool of its own (visibility: ["app"])'
 )
 """What the author of a server can do about data that is too large for a model."""
-
-_CHARS_PER_TOKEN = 4
 
 AS_IT_CAME = Note(kind="app", text="sent as it came, because only a page reads it")
 """The note on a result that no model reads."""
@@ -99,9 +98,24 @@ def mirrored(envelope: Envelope, profile: Profile, *, is_said: bool) -> Mirrored
     return Mirrored(envelope.model_copy(update={"blocks": blocks}).with_note(note), rules)
 
 
-def sized(chars: int) -> str:
-    """Word a size: `780,000 characters (about 195,000 tokens)`."""
-    return f"{counted(chars, 'character')} (about {counted(-(-chars // _CHARS_PER_TOKEN), 'token')})"
+class TextSize(NamedTuple):
+    """The size of what is read as text: its characters, and an estimate of its tokens."""
+
+    chars: int = 0
+    tokens: int = 0
+
+    @classmethod
+    def of(cls, text: str) -> "TextSize":
+        """Return the size of a text."""
+        return cls(len(text), text_tokens(text))
+
+    def plus(self, other: "TextSize") -> "TextSize":
+        """Return the size of both."""
+        return TextSize(self.chars + other.chars, self.tokens + other.tokens)
+
+    def words(self) -> str:
+        """Word the size: `780,000 characters (about 195,000 tokens)`."""
+        return f"{counted(self.chars, 'character')} (about {counted(self.tokens, 'token')})"
 
 
 def for_app(
@@ -132,10 +146,11 @@ def for_app(
 def _heavy(data: Any, profile: Profile) -> list[Note]:
     """Return a warning if the page's data fills much of the context of this host's model, as it is never cut."""
     host = profile.structured.host
-    if (host not in TAKEN_BY_THE_MODEL and host != "unknown") or (chars := wire_chars(data)) <= HEAVY_CHARS:
+    if (host not in TAKEN_BY_THE_MODEL and host != "unknown") or wire_chars(data) <= HEAVY_CHARS:
         return []
     reads = "may go" if host == "unknown" else "goes"
-    words = f"warning: the page's data {reads} to this host's model whole, {sized(chars)}: {FOR_THE_PAGE_ALONE}"
+    size = TextSize.of(compact_json(data)).words()
+    words = f"warning: the page's data {reads} to this host's model whole, {size}: {FOR_THE_PAGE_ALONE}"
     return [Note(kind="app", text=words)]
 
 

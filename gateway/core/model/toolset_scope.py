@@ -16,6 +16,20 @@ SEPARATOR = "__"
 Patterns have it between a tool's own names, whatever name the tool is offered under.
 """
 
+_UNUSABLE = "unusable: "
+"""The beginning of the name that stands for a file that cannot be used. No toolset has such a name: it has a space."""
+_LONGEST_PROBLEM = 400
+
+
+def broken_toolset(problem: str) -> str:
+    """Return the name of the toolset of a project whose file cannot be used: none has it, so its host gets nothing."""
+    return f"{_UNUSABLE}{problem[:_LONGEST_PROBLEM]}"
+
+
+def problem_in(name: str) -> str | None:
+    """Return the problem with the file that such a name stands for; None for any other name."""
+    return name.removeprefix(_UNUSABLE) if name.startswith(_UNUSABLE) else None
+
 
 class ToolsetScope(NamedTuple):
     """Shell globs: `upstreams` on the names of upstreams that are in it as a whole, the others on `upstream__name`.

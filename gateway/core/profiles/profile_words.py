@@ -107,6 +107,23 @@ def pages(profile: Profile) -> str:
     return "shown" if profile.apps.shows else "not shown"
 
 
+def drawn_elsewhere(profile: Profile) -> str | None:
+    """Say what a host does otherwise with the page of a tool than draw it with all its data; None if nothing."""
+    title, known = profile.title, profile.apps
+    if known.host == "never" or known.shows is False:
+        return f"{title} shows no pages: its user does not get to see this one, and its model reads the content alone."
+    if known.host == "declared" and known.declares is False:
+        return f"{title} does not declare that it shows pages, so it is sent none: its model reads the content alone."
+    if known.data == "text":
+        return (
+            f"{title} shows this page, but loses structured content on the way to it: there the page gets the data as "
+            "the first text, and one that reads only structured content stays empty."
+        )
+    if known.shows is None:
+        return f"It is not known whether {title} shows pages: there its user may not get to see this one."
+    return None
+
+
 def declares_pages(profile: Profile) -> str:
     """Whether the host declares that it shows pages (the extension of MCP Apps)."""
     return {None: "?", True: "yes", False: "no"}[profile.apps.declares]

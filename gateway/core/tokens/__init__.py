@@ -1,7 +1,14 @@
 """Tokens: what texts, media and lists of tools cost a model, by an estimate and by the vendors' published formulas."""
 
 from gateway.core.tokens.choose_formulas import formulas_for
-from gateway.core.tokens.content_items import Content, Medium, content_of_blocks, content_of_result, content_of_tools
+from gateway.core.tokens.content_items import (
+    Content,
+    Medium,
+    content_of_blocks,
+    content_of_result,
+    content_of_tools,
+    with_structured,
+)
 from gateway.core.tokens.count_tokens import TokenCount, count_content, list_tokens
 from gateway.core.tokens.estimate_text import text_tokens
 from gateway.core.tokens.formula import TokenFormula
@@ -20,4 +27,5 @@ __all__ = [
     "list_tokens",
     "text_tokens",
     "token_words",
+    "with_structured",
 ]

@@ -99,10 +99,22 @@ def content_of_result(result: Mapping[str, Any], structured: str = "unknown") ->
                 texts.append(text if isinstance(text := resource.get("text"), str) else "")
             case _:
                 texts.append(compact_json(block))
-    value = result.get("structuredContent")
-    if value is not None and (structured in _BESIDE or (structured in _INSTEAD or not (texts or media))):
-        texts = [*([] if structured in _INSTEAD else texts), compact_json(value)]
-    return Content(texts, [] if structured == "replaces-all" and value is not None else media)
+    return with_structured(Content(texts, media), result.get("structuredContent"), structured)
+
+
+def with_structured(content: Content, value: Any, structured: str) -> Content:
+    """Return what a model reads of content and of structured content, None if there is none.
+
+    `structured` is what its host does with it (`structured.host` of its profile).
+    """
+    if value is None:
+        return content
+    data = compact_json(value)
+    if structured in _INSTEAD:
+        return Content([data], () if structured == "replaces-all" else content.media)
+    if structured in _BESIDE or not (content.texts or content.media):
+        return Content([*content.texts, data], content.media)
+    return content
 
 
 _BESIDE = frozenset({"beside", "dumped"})

@@ -94,7 +94,7 @@ class Admission:
             return page("enter.html", {"base": _base(request), "by_token": self._identify is not None, "problem": None})
         session = self._sessions.redeem(key)
         if session is None:
-            await self._wrong.refused(request.scope)
+            await self._wrong.refused(request.scope, self._sessions.why_refused(key))
             return _refused(request, "", by_token=self._identify is not None)
         return _entered(request, session)
 

@@ -1,5 +1,6 @@
 """Browsers that may use the console: let in once by a key, or by the token of an admin, and then known by a cookie."""
 
+import hashlib
 import hmac
 import secrets
 import time
@@ -30,6 +31,8 @@ class ConsoleSessions:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._keys: OrderedDict[str, float] = OrderedDict()
+        self._used: OrderedDict[str, None] = OrderedDict()
+        """Digests of the keys that have let somebody in."""
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
 
     def new_key(self) -> str:
@@ -40,8 +43,20 @@ class ConsoleSessions:
 
     def redeem(self, key: str) -> str | None:
         """Return a new session for a key, which is used up by this; None if it is unknown, used or too old."""
-        made = self._keys.pop(key, None)
-        return None if made is None or self._clock() - made > KEY_SECONDS else self.open()
+        made = self._keys.get(key)
+        if made is None or self._clock() - made > KEY_SECONDS:
+            return None
+        del self._keys[key]
+        _add(self._used, _digest(key), None)
+        return self.open()
+
+    def why_refused(self, key: str) -> str:
+        """Say what is wrong with a key that lets nobody in, for the log."""
+        if _digest(key) in self._used:
+            return "a one-time address of the console that was used before (`mcp-gateway console` makes a new one)"
+        if key in self._keys:
+            return "a one-time address of the console that is too old (`mcp-gateway console` makes a new one)"
+        return "an address of the console that is not known, or no longer"
 
     def open(self, authorization: str = "") -> str:
         """Return a new session, for somebody who is known to be an admin: by this header, or by a key."""
@@ -64,6 +79,10 @@ class ConsoleSessions:
     def close(self, session: str) -> None:
         """End a session."""
         self._sessions.pop(session, None)
+
+
+def _digest(key: str) -> str:
+    return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
 
 
 def form_token(session: str) -> str:

@@ -14,6 +14,7 @@ from gateway.content.fetch import clean_name, peeked, typed
 from gateway.content.shaping.shaper import lift_within
 from gateway.core.model.json_values import as_list, as_object, objects_in
 from gateway.core.model.wire import WireObject
+from gateway.core.profiles.profile_words import drawn_elsewhere
 from gateway.errors import ContentTooLarge, InvalidRequest
 from gateway.serving.console import offers
 from gateway.serving.console.call_arguments import repeatable_arguments
@@ -137,8 +138,9 @@ def show_try(console: Console, one: Try) -> dict[str, Any]:
 
     `state` (running, done, failed, cancelled), `progress` (`done`, `of`, `words`, `percent`) and `lines` of the
     upstream's log; the `question` that it waits for; `error` with its `remedy`; the number of its `call`, and the URI
-    of the `page` that its result is shown with, and the places of those `embedded` in it; `messages`: what came of it,
-    each with its `role` (empty for a tool's result or a resource) and `parts`.
+    of the `page` that its result is shown with, and the places of those `embedded` in it; `page_note`: what the host of
+    the chosen profile does otherwise with pages; `messages`: what came of it, each with its `role` (empty for a tool's
+    result or a resource) and `parts`.
     """
     done, of, words = one.progress or (0.0, None, None)
     percent = round(100 * min(1.0, max(0.0, done / of))) if of and of > 0 else None
@@ -155,10 +157,18 @@ def show_try(console: Console, one: Try) -> dict[str, Any]:
         "remedy": None if one.error is None else one.error.remedy,
         "call": None if one.call is None else one.call.number,
         "page": None if one.call is None or one.state != "done" else page_uri(console, one.call),
+        "page_note": _page_note(console, one),
         "embedded": list(embedded_pages(one.call.result)) if one.call is not None and one.state == "done" else [],
         "is_error": as_object(result).get("isError") is True,
         "messages": [] if result is None else _messages(console, one.method, result),
     }
+
+
+def _page_note(console: Console, one: Try) -> str | None:
+    """Say what the host of the chosen profile does otherwise with a page than the console, if one was chosen."""
+    if one.caller.profile is None:
+        return None
+    return drawn_elsewhere(console.gateway.router.profile_of(one.caller))
 
 
 def _messages(console: Console, method: str, result: WireObject) -> list[dict[str, Any]]:

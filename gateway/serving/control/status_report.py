@@ -11,6 +11,7 @@ import anyio.to_thread
 from gateway._version import __version__
 from gateway.config.moments import moment_text
 from gateway.core.model.caller import Caller
+from gateway.core.model.toolset_scope import problem_in
 from gateway.core.tools.catalogue.repair import withheld
 from gateway.errors import GatewayError
 from gateway.serving.console.ports import ShownGateway
@@ -160,7 +161,7 @@ def _host(host: ConnectedHostPort, router: "Router", shared: SharedPort | None) 
         "revision": caller.revision,
         "principal": caller.principal,
         "token": caller.token,
-        "toolsets": list(caller.toolsets),
+        "toolsets": [name for name in caller.toolsets if problem_in(name) is None],
         "problem": router.unknown_toolset(caller),
         "profile": profile,
         "because": because,

@@ -34,15 +34,15 @@ class WrongTokens:
         self._lines = RepeatedLines(logger)
         self._wrong: OrderedDict[str, tuple[int, float]] = OrderedDict()
 
-    async def refused(self, scope: Scope) -> None:
-        """Log a wrong token, and delay the answer, longer each time (at most two seconds)."""
+    async def refused(self, scope: Scope, given: str = "a wrong token") -> None:
+        """Log a wrong token, or what else was `given`, and delay the answer, longer each time (at most two seconds)."""
         scope[STANDING] = REFUSED
-        await self.refused_from(address_of(scope))
+        await self.refused_from(address_of(scope), given)
 
-    async def refused_from(self, address: str) -> None:
+    async def refused_from(self, address: str, given: str = "a wrong token") -> None:
         """Do the same for a connection without HTTP."""
         # One line per period for all addresses together: an attacker may have many.
-        self._lines.warn(self._what, f"{self._what}: a wrong token from {address}")
+        self._lines.warn(f"{self._what}: {given}", f"{self._what}: {given} from {address}")
         await anyio.sleep(self.pause(address))
 
     def pause(self, address: str) -> float:

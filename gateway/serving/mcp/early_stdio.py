@@ -170,7 +170,13 @@ class EarlyStdio:
             message, size, arrival = self._waiting.popleft()
             self._waiting_bytes -= size
             self._room.notify()
-            return message, arrival._replace(toolsets=self.toolsets)
+            return message, arrival._replace(toolsets=self.toolsets, asked=self._kept_by(arrival.asked))
+
+    def _kept_by(self, asked: AskedList | None) -> AskedList | None:
+        """Return the asked list, without a key if the project's file has changed since the key was made."""
+        if asked is None or self.lists is None or self.lists.facts.toolsets == self.toolsets:
+            return asked
+        return asked._replace(key=None)
 
     def is_own(self, request_id: object) -> bool:
         """Whether a request was made here, on the host's behalf: the host is not to see its answer."""

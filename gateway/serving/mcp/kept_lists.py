@@ -46,6 +46,7 @@ KEPT_SECONDS = 30 * 86_400
 
 _VERSION = 1
 _ENDING = ".list"
+_BARRED = "barred"
 _KEY_LENGTH = 64
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
@@ -99,22 +100,26 @@ class KeptLists:
 
     def keep(self, key: str, result: bytes, digest: str) -> None:
         """Keep a result, as JSON, unless it is too large. If that is not possible, nothing is kept."""
-        from gateway.system.files import write_file  # here, because nothing is written before the first answer
-
         path = self._path(key)
         with suppress(OSError):
             if len(result) > LARGEST // 2:
                 path.unlink(missing_ok=True)
                 return
+            if _is_barred(path):
+                return
             head = {"version": _VERSION, "digest": digest, "sha256": hashlib.sha256(result).hexdigest()}
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_file(path, json.dumps(head).encode("ascii") + b"\n" + result)
-            self._tidy()
+            self._write(path, json.dumps(head).encode("ascii") + b"\n" + result)
+
+    def bar(self, key: str) -> None:
+        """Keep no list by this key from now on: what is listed depends on more than the key knows."""
+        with suppress(OSError):
+            self._write(self._path(key), json.dumps({"version": _VERSION, _BARRED: True}).encode("ascii") + b"\n")
 
     def forget(self, key: str) -> None:
         """Forget a list that is no longer right."""
         with suppress(OSError):
-            self._path(key).unlink(missing_ok=True)
+            if not _is_barred(path := self._path(key)):
+                path.unlink(missing_ok=True)
 
     def touch(self, key: str) -> None:
         """Note that a list is still right."""
@@ -124,10 +129,24 @@ class KeptLists:
     def _path(self, key: str) -> Path:
         return self._folder / f"{key}{_ENDING}"
 
+    def _write(self, path: Path, content: bytes) -> None:
+        from gateway.system.files import write_file  # here, because nothing is written before the first answer
+
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_file(path, content)
+        self._tidy()
+
     def _tidy(self) -> None:
         found = [(one.stat().st_mtime, one.path) for one in os.scandir(self._folder) if not one.is_dir()]
         for _, path in sorted(found, reverse=True)[MOST:]:
             os.unlink(path)
+
+
+def _is_barred(path: Path) -> bool:
+    try:
+        return as_object(json.loads(_content(path).partition(b"\n")[0])).get(_BARRED) is True
+    except (OSError, ValueError, RecursionError):
+        return False
 
 
 def _content(path: Path) -> bytes:

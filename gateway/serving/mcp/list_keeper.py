@@ -24,16 +24,28 @@ class ListKeeper:
         """The keys of the lists that each connection was given, by their methods."""
 
     async def is_other(
-        self, method: str, asked: AskedList, result: Mapping[str, Any], connection: Connection, *, hears: bool
+        self,
+        method: str,
+        asked: AskedList,
+        result: Mapping[str, Any],
+        connection: Connection,
+        *,
+        hears: bool,
+        by_key: bool = True,
     ) -> bool:
         """Keep a list. Return whether the host was given another one early.
 
         `hears`: whether the host is notified of changes of this list. If it is not, it is never given one early.
+        `by_key`: whether the list depends on nothing but what its key is made of. If it does, no list is kept by this
+        key any more, whatever it is the next time.
         """
         kind = LISTS[method]
         digest = await to_thread.run_sync(_digest, kind, result)
         if self._kept is not None and asked.key is not None:
-            await to_thread.run_sync(self._keep, kind, asked, result, hears)
+            if by_key:
+                await to_thread.run_sync(self._keep, kind, asked, result, hears)
+            else:
+                await to_thread.run_sync(self._kept.bar, asked.key)
             self._keys.setdefault(connection, {})[method] = asked.key
         return asked.given is not None and asked.given != digest
 

@@ -70,6 +70,10 @@ class Service(Protocol):
         """Whether this host is to be notified of a change: of what exists for it, if it acts on such notifications."""
         ...
 
+    def toolsets_in_force(self, caller: Caller) -> tuple[str, ...]:
+        """Return the toolsets of a caller, with that of the project that it has open, if it has said which."""
+        ...
+
     async def roots_changed(self, session: str) -> None:
         """Tell the upstreams that the roots of this session's host have changed."""
         ...

@@ -15,6 +15,7 @@ from gateway.config.shared_settings import SharedSettings
 from gateway.config.toolset_settings import which_toolset
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import as_list, as_object, is_object
+from gateway.core.model.toolset_scope import problem_in
 from gateway.core.near_names import did_you_mean
 from gateway.core.profiles.match_profile import known_name
 from gateway.errors import GatewayError, InvalidRequest
@@ -33,6 +34,7 @@ _FIRST_SECONDS = 30.0
 _GOODBYE_SECONDS = 1.0
 _CLOSING_SECONDS = 4.0
 _LONGEST_NAME = 200
+_LONGEST_TOOLSET = 500
 _MOST_IDS = 2**53
 _MOST_TOOLSETS = 8
 
@@ -230,7 +232,7 @@ def _reported(host: AttachedHost) -> dict[str, Any]:
         "since": moment_text(host.since),
         "profile": host.sender.profile,
         "model": host.sender.model,
-        "toolsets": list(host.sender.toolsets),
+        "toolsets": [name for name in host.sender.toolsets if problem_in(name) is None],
         "name": None if caller is None else caller.client_name,
         "version": None if caller is None else as_object(caller.client_info).get("version"),
         "environment": host.differing,
@@ -255,7 +257,7 @@ def introduced_host(told: object) -> Caller | None:
 
 def _with(sender: Sender) -> str:
     profile = "" if sender.profile is None else f", profile {sender.profile}"
-    return profile + "".join(f", toolset {name}" for name in sender.toolsets)
+    return profile + "".join(f", toolset {name}" for name in sender.toolsets if problem_in(name) is None)
 
 
 def _whole(value: object) -> int | None:
@@ -267,5 +269,5 @@ def _name(value: object) -> str | None:
 
 
 def _names(value: object) -> tuple[str, ...]:
-    named = (_name(one) for one in as_list(value)[:_MOST_TOOLSETS])
-    return tuple(name for name in named if name is not None)
+    # None is left out: each takes something away, and no toolset has a name that is too long.
+    return tuple(one[:_LONGEST_TOOLSET] for one in as_list(value)[:_MOST_TOOLSETS] if isinstance(one, str))

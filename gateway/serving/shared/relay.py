@@ -15,9 +15,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from gateway._version import __version__
-from gateway.config.early_config import has_toolsets, read_greeting
+from gateway.config.early_config import read_greeting, toolsets_of_host
 from gateway.config.find_config import find_file
-from gateway.config.project_file import toolsets_here
 from gateway.core.model.json_values import as_object
 from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, INTERNAL_ERROR, PROTOCOL_VERSION
 from gateway.errors import GatewayError
@@ -79,8 +78,8 @@ def relay(opening: "EarlyStdio", options: RelayOptions) -> int | None:
         _say(f"warning: hosts cannot share a gateway: {error}; this one gets a gateway of its own")
         return None
     try:
-        chosen = () if options.toolset is None else (options.toolset,)
-        toolsets = toolsets_here(options.toolset) if has_toolsets(config) else chosen
+        toolsets = toolsets_of_host(config, os.environ, options.toolset)
+        opening.toolsets = toolsets
         return _Relay(opening, options, toolsets, shared).run()
     except CannotStart as error:
         _say_error(str(error))

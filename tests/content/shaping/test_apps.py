@@ -191,7 +191,7 @@ async def test_data_that_fills_a_models_context_is_warned_of_where_models_read_i
     assert [text.split(":")[1] for text in warnings] == (
         []
         if reads is None
-        else [f" the page's data {reads} to this host's model whole, 780,010 characters (about 195,003 tokens)"]
+        else [f" the page's data {reads} to this host's model whole, 780,010 characters (about 176,526 tokens)"]
     )
     shaped = await shaper.shape(RESULT, PROFILES[name], owner="me", app=True)
     assert not any(note.text.startswith("warning") for note in shaped.notes)

@@ -33,7 +33,7 @@ async def test_nobody_sees_anything_without_a_key(path: str) -> None:
             assert "default-src 'none'" in answer.headers["content-security-policy"]
 
 
-async def test_a_key_lets_one_browser_in_once() -> None:
+async def test_a_key_lets_one_browser_in_once(caplog: pytest.LogCaptureFixture) -> None:
     async with shown({}) as one:
         key = one.console.sessions.new_key()
         answer = await one.get(f"/enter?key={key}")
@@ -47,6 +47,9 @@ async def test_a_key_lets_one_browser_in_once() -> None:
         again = await one.get(f"/enter?key={key}")
         assert (again.status_code, "was used before" in again.text) == (401, True)
         assert "mcp-gateway console" in again.text
+        (said,) = [record.getMessage() for record in caplog.records if "address of the console" in record.getMessage()]
+        assert "a one-time address of the console that was used before (`mcp-gateway console` makes" in said
+        assert key not in said
 
 
 async def test_consoles_of_several_gateways_stay_open_beside_each_other() -> None:

@@ -140,6 +140,31 @@ async def test_tools_for_pages_are_listed_marked_and_tried(profile: str) -> None
             assert run["page"] is None
 
 
+@pytest.mark.parametrize(
+    ("profile", "words"),
+    [
+        ("codex", "is sent none: its model reads the content alone"),
+        ("claude-desktop", "loses structured content on the way to it"),
+        ("cursor", None),
+        ("", None),
+    ],
+)
+async def test_beside_a_page_is_said_what_the_chosen_host_does_with_it(profile: str, words: str | None) -> None:
+    async with shown({"daylight": DAYLIGHT}) as one:
+        await one.enter()
+        await one.gateway.upstreams["daylight"].ready(PATIENCE)
+        await one.json(f"/try?profile={profile}")
+        run = await tried(one, "daylight__daylight", arguments={}, profile=profile)
+        assert run["page"] == "ui://daylight/page.html", run
+        text = (await one.get(f"/try/runs/{run['id']}")).text
+        if words is None:
+            assert run["page_note"] is None
+            assert "data-page-note" not in text
+        else:
+            assert words in run["page_note"]
+            assert words in text
+
+
 async def test_a_host_without_pages_is_said_to_lack_the_tools_for_them() -> None:
     async with shown({"daylight": DAYLIGHT}) as one:
         await one.enter()

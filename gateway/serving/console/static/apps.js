@@ -259,6 +259,7 @@
       told.className = "problem";
       told.textContent = `This page was stopped: ${why}.`;
       this.frame.replaceWith(told);
+      this.tell(`was stopped: ${why}`);
     }
   }
 
