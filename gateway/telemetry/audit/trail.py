@@ -2,53 +2,33 @@
 
 import asyncio
 import logging
-import math
-import time
-from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from copy import copy
-from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
-from time import perf_counter
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
 from anyio import to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from gateway._version import __version__
 from gateway.config.audit_settings import ArgumentRule, AuditSettings
 from gateway.config.schema import Settings, UpstreamSettings
-from gateway.config.secrets import all_secrets, hide, longest_first
+from gateway.config.secrets import all_secrets, longest_first
 from gateway.core.model.caller import Caller
 from gateway.core.model.grant import SEPARATOR
-from gateway.core.model.json_values import as_object
-from gateway.core.wording import plain
 from gateway.errors import (
-    ApprovalNeeded,
     AuditUnavailable,
     ConfigError,
-    GatewayError,
-    NotAllowed,
-    ScopeMissing,
-    TooManyCalls,
-    UnknownPrompt,
-    UnknownResource,
-    UnknownTask,
-    UnknownTool,
-    UpstreamRefused,
 )
 from gateway.system.background_tasks import background_tasks
+from gateway.telemetry.audit.audited_request import AuditedRequest
 from gateway.telemetry.audit.chain import Chain
-from gateway.telemetry.audit.digests import Digests, sha256_of_json
 from gateway.telemetry.audit.entry import AuditEntry
 from gateway.telemetry.audit.mask_arguments import masked
+from gateway.telemetry.audit.record_writer import Record, RecordWriter, now
+from gateway.telemetry.audit.refusal_counts import RefusalCounts
 from gateway.telemetry.audit.upstream_identity import identity_of
-from gateway.telemetry.calls import ASKED, asks, outcome_of
-from gateway.telemetry.requests import request_id
 
 if TYPE_CHECKING:
     from gateway.telemetry.audit.send_lines import LineSender
@@ -58,26 +38,11 @@ logger = logging.getLogger(__name__)
 _QUEUED = 256
 """Maximum number of entries that wait for the writer; then requests wait, and events are dropped and counted."""
 _AT_ONCE = 64
-_UNWRITTEN = 10_000
-"""Maximum number of records that are kept while nothing can be written; the oldest are then dropped and counted."""
 _LAST_SECONDS = 10.0
 """Time to write what is left when the gateway ends."""
 _SHORTEST_SECRET = 6
-_REFUSAL_SECONDS = 10.0
-"""Seconds between two lines about refused tokens, refused logins, or too many requests of a principal.
-
-The second one says how many there were.
-"""
-_REFUSED = 1_000
-"""Maximum number of principals whose refused requests are counted."""
-
-_BEYOND_THE_GRANT = (UnknownTool, UnknownResource, UnknownPrompt, UnknownTask)
-"""Raised for what does not exist for the caller, whether it exists for others or not."""
-
 FindUpstream = Callable[[str], tuple[UpstreamSettings, Mapping[str, Any] | None] | None]
 """Returns an upstream's settings and what it says it is (`serverInfo`); None if there is no such upstream."""
-
-Record = dict[str, Any]
 
 
 class _Item(NamedTuple):
@@ -143,18 +108,15 @@ class AuditTrail:
         self, settings: Settings, chain: Chain, upstream: FindUpstream, sender: "LineSender | None" = None
     ) -> None:
         self._chain = chain
-        self._sender = sender
+        self._writer = RecordWriter(chain, sender)
         self._upstream = upstream
         self._send: MemoryObjectSendStream[_Item]
         self._receive: MemoryObjectReceiveStream[_Item]
         self._send, self._receive = anyio.create_memory_object_stream[_Item](_QUEUED)
         self._until_written = anyio.CancelScope(shield=True)
-        self._unwritten: deque[Record] = deque()
-        # Counted apart, because one is the event loop's, and the others are the writer's thread's.
-        self._not_queued = self._not_kept = self._told = 0
+        self._not_queued = 0
         self._failure: str | None = None
-        self._has_begun, self._start = False, _now()
-        self._refusals, self._refused_logins, self._limited = _Refusals(), _Refusals(), _Refusals()
+        self._refusals, self._refused_logins, self._limited = RefusalCounts(), RefusalCounts(), RefusalCounts()
         self.reconfigure(settings)
 
     def reconfigure(self, settings: Settings) -> None:
@@ -193,7 +155,7 @@ class AuditTrail:
 
     def begin(self, method: str, params: Mapping[str, Any], caller: Caller, profile: str) -> AuditEntry:
         """Return the entry for a request, to be entered while it runs."""
-        return _Entry(self, method, params, caller, profile)
+        return AuditedRequest(self, method, params, caller, profile)
 
     def argument_rule(self, upstream: str, tool: str) -> ArgumentRule:
         """Return what is written of a tool's arguments."""
@@ -303,7 +265,7 @@ class AuditTrail:
 
     def _event(self, event: str, *, token: str | None = None, **about: Any) -> None:
         """Queue the line of an event; `token` is the name of one, which is no secret."""
-        moment, named = _now(), {} if token is None else {"token": token}
+        moment, named = now(), {} if token is None else {"token": token}
         known = {key: value for key, value in about.items() if value not in (None, "")}
         self.put_at_once(lambda: {"time": moment, "event": event, **named, **self._clean(known)})
 
@@ -322,35 +284,11 @@ class AuditTrail:
                 with suppress(anyio.WouldBlock, anyio.EndOfStream):
                     while len(items) < _AT_ONCE:
                         items.append(self._receive.receive_nowait())
-                self._changed(await to_thread.run_sync(self._write, items))
+                makers = [item.record for item in items if item.record is not None]
+                self._changed(await to_thread.run_sync(self._writer.write, makers, self._not_queued))
                 for item in items:
                     if item.done is not None:
                         item.done.set()
-
-    def _write(self, items: Sequence[_Item]) -> str | None:
-        """Write the records, and those that could not be written before; return why that fails."""
-        self._unwritten.extend(_made(item.record) for item in items if item.record is not None)
-        while len(self._unwritten) > _UNWRITTEN:
-            self._unwritten.popleft()
-            self._not_kept += 1
-        records = list(self._unwritten)
-        if dropped := self._not_queued + self._not_kept - self._told:
-            records.append({"time": _now(), "event": "dropped", "lines": dropped})
-        if records and not self._has_begun:
-            records.insert(0, {"time": self._start, "event": "start", "version": __version__, **self._chain.resumed()})
-        try:
-            if records:
-                lines = self._chain.append(records)
-                if self._sender is not None:
-                    self._sender.send(lines)
-                self._has_begun = True
-                self._unwritten.clear()
-                self._told += dropped
-            if records or self._failure is not None:
-                self._chain.keep_head()
-        except OSError as error:
-            return error.strerror or type(error).__name__
-        return None
 
     def _changed(self, failure: str | None) -> None:
         if failure == self._failure:
@@ -361,188 +299,3 @@ class AuditTrail:
         else:
             then = "requests are refused" if self.refuses else "requests are answered without"
             logger.error("the audit trail %s cannot be written: %s; %s", self._chain.path, failure, then)
-
-
-class _Entry(AuditEntry):
-    """A request that is audited."""
-
-    def __init__(self, trail: AuditTrail, method: str, params: Mapping[str, Any], caller: Caller, profile: str) -> None:
-        self._trail = trail
-        self._method = method
-        self._params = params
-        self._caller = caller
-        self._profile = profile
-        self._upstream = self._tool = self._audience = ""
-        self._schema: Callable[[], Any] = _unknown
-        self._verdict = self._rule = ""
-        self._from_cache = False
-        self._returned: Mapping[str, Any] | None = None
-        self._shown: Mapping[str, Any] | None = None
-        self._request = request_id()
-        self._began = perf_counter()
-
-    def routed(
-        self, upstream: str, tool: str = "", schema: Callable[[], Any] | None = None, *, audience: str = ""
-    ) -> None:
-        self._upstream, self._tool, self._audience = upstream, tool, audience
-        self._schema = schema or _unknown
-        self._verdict = self._verdict or "allow"
-
-    def decided(self, verdict: str, rule: str) -> None:
-        self._verdict, self._rule = verdict, rule
-
-    def returned(self, result: Mapping[str, Any]) -> None:
-        self._returned = result
-
-    def answered_from_cache(self) -> None:
-        self._from_cache = True
-
-    def shown(self, result: Mapping[str, Any]) -> None:
-        self._shown = result
-
-    def follow_up(self) -> AuditEntry:
-        entry = copy(self)
-        entry._returned = entry._shown = None
-        return entry
-
-    async def __aenter__(self) -> AuditEntry:
-        await self._trail.admit()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if isinstance(error, TooManyCalls):
-            self.decided("deny", "limits")
-        elif isinstance(error, ScopeMissing):
-            self.decided("deny", "scopes")
-        elif isinstance(error, _BEYOND_THE_GRANT):
-            self.decided("deny", "grant")
-        elif isinstance(error, NotAllowed):
-            self.decided("approve" if isinstance(error, ApprovalNeeded) else "deny", error.rule or "pins")
-        moment, seconds = _now(), round(perf_counter() - self._began, 4)
-        who = self._trail.about_upstream(self._upstream)
-        outcome, cause = _outcome(error, self._shown)
-
-        def record() -> Record:
-            about = self._about(who())
-            ended = {"outcome": outcome, "cause": cause and hide(cause, self._trail.secrets), "seconds": seconds}
-            whole = {"time": moment, "event": self._method, **about, **ended, **self._content()}
-            return {key: value for key, value in whole.items() if value not in (None, "", {})}
-
-        if isinstance(error, asyncio.CancelledError):
-            self._trail.put_at_once(record)
-            return
-        try:
-            await self._trail.put(record)
-        except AuditUnavailable as unavailable:
-            if error is None:  # the model must not think that nothing was done
-                what = "the request was carried out, but its result is withheld: the audit trail cannot be written"
-                raise AuditUnavailable(what, remedy=unavailable.remedy) from None
-
-    def _about(self, identity: Mapping[str, Any]) -> Record:
-        caller = self._caller
-        host = {
-            "name": plain(caller.client_name or "", 100),
-            "version": plain(caller.client_version or "", 100),
-            "agent": plain(caller.user_agent or "", 200),
-            "profile": self._profile,
-            "revision": caller.revision,
-        }
-        return {
-            "request": self._request,
-            "principal": caller.principal,
-            "token": caller.token,
-            "host": {key: value for key, value in host.items() if value},
-            "upstream": self._upstream,
-            "server": identity,
-            **self._asked_for(),
-            "audience": self._audience,
-            "decision": self._verdict,
-            "rule": self._rule,
-        }
-
-    def _asked_for(self) -> Record:
-        match self._method:
-            case "tools/call":
-                return {"tool": self._tool or plain(str(self._params.get("name")), 200)}
-            case "prompts/get":
-                return {"prompt": plain(str(self._params.get("name")), 200)}
-            case "resources/read":
-                uri = str(self._params.get("uri")).partition("?")[0]
-                return {"resource": hide(plain(uri, 300), self._trail.secrets)}
-            case _:
-                return {"tool": self._tool}
-
-    def _content(self) -> Record:
-        """Return the hashes of what was asked, returned and shown."""
-        digests, parts = Digests(), Record()
-        if (rule := self._trail.argument_rule(self._upstream, self._tool)) != "none":
-            arguments = self._arguments()
-            hashed = sha256_of_json(arguments)
-            parts |= {"arguments_bytes": hashed["bytes"], "arguments_sha256": hashed["sha256"]}
-            if rule == "full" and self._method != "resources/read":  # a URI is shown without its query, which it has
-                parts["arguments"] = masked(arguments, self._schema(), self._trail.secrets)
-        if self._returned is not None:
-            parts["returned"] = digests.of_result(self._returned)
-            parts["from_cache"] = self._from_cache or None
-        if self._shown is not None:
-            parts["shown"] = parts.get("returned") if self._shown is self._returned else digests.of_result(self._shown)
-        return parts
-
-    def _arguments(self) -> Any:
-        if self._method == "tools/call":
-            return self._params.get("arguments") or {}
-        return {key: value for key, value in self._params.items() if key != "_meta"}
-
-
-class _Refusals:
-    """Decides which of many refusals get a line."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._seen: OrderedDict[str, tuple[float, int]] = OrderedDict()
-
-    def count(self, of: str = "") -> int | None:
-        """Return the number of those without a line since the last one that has one; None for no line.
-
-        Those `of` one principal are counted apart from those of others.
-        """
-        now = self._clock()
-        since, silent = self._seen.get(of, (-math.inf, 0))
-        if now - since < _REFUSAL_SECONDS:
-            self._seen[of] = since, silent + 1
-            return None
-        self._seen[of] = now, 0
-        self._seen.move_to_end(of)
-        if len(self._seen) > _REFUSED:
-            self._seen.popitem(last=False)
-        return silent
-
-
-def _outcome(error: BaseException | None, shown: Mapping[str, Any] | None) -> tuple[str, str | None]:
-    if error is None:
-        if asks(shown):
-            return ASKED, None
-        is_error = as_object(shown).get("isError") is True
-        return ("tool_error" if is_error else "ok"), None
-    outcome, error = outcome_of(error)
-    if isinstance(error, UpstreamRefused):  # the words are the upstream's own, so they may contain anything
-        return outcome, f"error {error.code}"
-    return outcome, plain(error.logged, 300) if isinstance(error, GatewayError) else type(error).__name__
-
-
-def _unknown() -> None:
-    """The schema of what has none."""
-
-
-def _made(record: Callable[[], Record]) -> Record:
-    try:
-        return record()
-    except Exception as error:  # a line without details is better than none
-        logger.exception("a line of the audit trail could not be made in full")
-        return {"time": _now(), "event": "unreadable", "cause": type(error).__name__}
-
-
-def _now() -> str:
-    return f"{datetime.now(UTC).isoformat(timespec='milliseconds')[:-6]}Z"

@@ -4,6 +4,7 @@ import json
 import os
 import socket
 import sys
+from pathlib import Path
 
 import anyio
 import anyio.to_thread
@@ -78,3 +79,15 @@ async def test_a_folder_with_a_long_name_gets_a_socket_elsewhere(door, runtime, 
         assert os.stat(os.path.dirname(record.endpoint.address)).st_mode & 0o777 == 0o700
         assert await found() == [record]
     assert not os.path.exists(os.path.dirname(record.endpoint.address))
+
+
+def test_only_a_sockets_own_folder_ends_with_it(tmp_path: Path) -> None:
+    own, others = tmp_path / "mcp-gateway-own", tmp_path / "mcp-gateway-others"
+    for folder in (own, others):
+        folder.mkdir()
+        (folder / "s").touch()
+    (others / "notes.txt").write_text("kept", "utf-8")
+    for folder in (own, others):
+        Endpoint("unix", str(folder / "s")).remove()
+    assert not own.exists()
+    assert [each.name for each in others.iterdir()] == ["notes.txt"]

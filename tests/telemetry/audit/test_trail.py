@@ -248,7 +248,7 @@ async def test_requests_are_refused_while_nothing_can_be_written(path, monkeypat
 
 async def test_or_they_are_answered_and_what_was_lost_is_counted(path, monkeypatch, caplog):
     disk = _FullDisk(monkeypatch)
-    monkeypatch.setattr("gateway.telemetry.audit.trail._UNWRITTEN", 2)
+    monkeypatch.setattr("gateway.telemetry.audit.record_writer._UNWRITTEN", 2)
     async with trail_at(path, on_failure="warn") as trail:
         for _ in range(5):
             await call(trail)
