@@ -25,6 +25,8 @@ LENGTH = struct.Struct(">I")
 """The length before a message."""
 LARGEST = 128 * 1024 * 1024
 """Maximum bytes of a message of the process."""
+MOST_ARGUMENTS = 16 * 1024 * 1024
+"""Maximum bytes of the arguments of one call, as of a request from a host."""
 MOST_SENT = 256 * 1024 * 1024
 """Maximum bytes of all messages of the process."""
 

@@ -15,6 +15,7 @@ from gateway.sandbox.faults import ScriptFault
 from gateway.sandbox.media import Media
 
 _LONGEST_SLEEP = 60.0
+_MOST_SHOWN = 1_000
 
 Arguments = tuple[Any, ...]
 
@@ -46,6 +47,8 @@ def show(args: Arguments, kwargs: Mapping[str, Any], longest: int) -> Asked:
     """Ask for each value as the handles of the media in it, or as text, of at most about `longest` characters."""
     if kwargs:
         raise TypeError("show() takes no arguments by name")
+    if len(args) > _MOST_SHOWN:
+        raise ScriptFault(f"show takes at most {_MOST_SHOWN:,} values at once: give it a list")
     return Asked([_shown(value, longest) for value in args], {})
 
 

@@ -26,6 +26,7 @@ from gateway.sandbox.faults import ScriptFailed, ScriptFault
 from gateway.sandbox.media import Media
 from gateway.sandbox.messages import (
     LARGEST,
+    MOST_ARGUMENTS,
     MOST_SENT,
     SLEEP,
     ScriptLimits,
@@ -207,10 +208,12 @@ class Worker:
     def _ask(self, name: str, asked: Asked, call: int) -> int:
         try:
             message = {"call": call, "name": name, "args": asked.args, "kwargs": asked.kwargs}
-            self._left_to_send -= self._send(message, min(LARGEST, self._left_to_send))
+            most = MOST_ARGUMENTS if name in self._tools else LARGEST
+            self._left_to_send -= self._send(message, min(most, self._left_to_send))
         except TooLarge:
             raise ScriptFault(
-                f"a script may hand over at most {size_words(LARGEST)} at once, and {size_words(MOST_SENT)} in all"
+                f"a script may give a function at most {size_words(MOST_ARGUMENTS)}, and all of them "
+                f"{size_words(MOST_SENT)}"
             ) from None
         return call
 
