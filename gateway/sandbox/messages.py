@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, NamedTuple
 import pybase64
 
 from gateway.core.model.json_values import is_list
+from gateway.core.wording import counted
 from gateway.sandbox.media import Media
 
 LENGTH = struct.Struct(">I")
@@ -42,6 +43,11 @@ class ScriptLimits(NamedTuple):
     max_calls: int
     max_text: int
     max_shown: int
+
+
+def too_many_calls(most: int) -> str:
+    """Return what a script is told whose calls are one more than it may make."""
+    return f"a script may make at most {counted(most, 'tool call')}"
 
 
 class TooLarge(Exception):

@@ -103,13 +103,14 @@ class ScriptProcess:
                 await self._stdin.aclose()  # it ends the interpreter, then itself
             with anyio.move_on_after(_END_SECONDS):
                 await self._process.wait()
-            if self._process.returncode is None:
-                self._kill()
+            self._kill()
             await self._process.aclose()
 
     def _kill(self) -> None:
+        """Kill what is left: both processes, or the interpreter of a process that was killed by others."""
         with suppress(ProcessLookupError, PermissionError):
-            if sys.platform == "win32":
-                self._process.kill()
-            else:
+            if sys.platform != "win32":
+                # No other process gets the id of the group while one of its members is there.
                 os.killpg(self._process.pid, signal.SIGKILL)
+            elif self._process.returncode is None:
+                self._process.kill()

@@ -53,8 +53,10 @@ _GRACE = 1.0
 _DEEPEST_CALLS = 500
 _SUSPENSIONS_OF_A_CALL = 4
 _OTHER_SUSPENSIONS = 2_000
-_ROOM = 1024 * 1024 * 1024
-"""Address space for code, threads and values as Python has them, beside the memory of the script."""
+_ROOM = 512 * 1024 * 1024
+"""Address space for code and threads."""
+_AS_OBJECTS = 4
+"""How much larger values are as objects of Python than as the script has them, at most."""
 _SLEEPS = {"system.sleep": False, "system.async_sleep": True}
 """Names of the interpreter, and whether the script goes on meanwhile."""
 
@@ -102,7 +104,7 @@ class Worker:
 
     def run(self) -> None:
         """Run the script, and send how it ended."""
-        _limit_memory(self._limits.memory + _ROOM)
+        _limit_memory(_ROOM + _AS_OBJECTS * self._limits.memory)
         try:
             self._send(self._outcome())
         except FileNotFoundError:

@@ -15,6 +15,7 @@ from gateway.routing.code_mode.script_tools import ScriptTool
 from gateway.routing.code_mode.values import value_of
 from gateway.sandbox.faults import ScriptFailed, ScriptFault
 from gateway.sandbox.media import Media
+from gateway.sandbox.messages import too_many_calls
 from gateway.sandbox.sandbox import Functions, Sandbox
 
 CallTool = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
@@ -108,7 +109,7 @@ class ScriptRun:
 
     def _count_call(self) -> None:
         if self._calls >= self._settings.max_calls:
-            raise ScriptFault(f"a script may make at most {counted(self._settings.max_calls, 'tool call')}")
+            raise ScriptFault(too_many_calls(self._settings.max_calls))
         self._calls += 1
 
     async def _show(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:

@@ -116,6 +116,7 @@ async def test_one_that_is_killed_costs_its_script_alone_and_is_logged(caplog):
         group.start_soon(kill)
         with pytest.raises(ScriptFailed, match="it was ended"):
             await sandbox.run(COMPUTES, NOTHING, print)
+    assert not of_scripts(own)
     assert "a script was ended: its process ended with exit code" in caplog.text
     assert await sandbox.run("2", NOTHING, print) == "2"
 
