@@ -14,6 +14,8 @@ from gateway.sandbox.crossing import media_in, to_json, to_text
 from gateway.sandbox.faults import ScriptFault
 from gateway.sandbox.media import Media
 
+FIND = "find_tools"
+
 _LONGEST_SLEEP = 60.0
 _MOST_SHOWN = 1_000
 
@@ -81,14 +83,14 @@ def read(name: str, args: Arguments, kwargs: Mapping[str, Any]) -> Asked:
 
 def find_tools(args: Arguments, kwargs: Mapping[str, Any]) -> Asked:
     """Ask for the functions that are best for a query."""
-    query = _only("find_tools", args, {} if args else {"": kwargs.get("query")})
+    query = _only(FIND, args, {} if args else {"": kwargs.get("query")})
     if not isinstance(query, str) or not query.strip():
         raise ScriptFault("find_tools needs a few words that say what the tool should do")
     return Asked([to_json(query)], {})
 
 
 HELPERS: Mapping[str, Callable[[Arguments, Mapping[str, Any]], Asked | Answered]] = {
-    "find_tools": find_tools,
+    FIND: find_tools,
     "media": media,
     "open_media": open_media,
     "read_bytes": lambda args, kwargs: read("read_bytes", args, kwargs),

@@ -33,11 +33,12 @@ from gateway.sandbox.messages import (
     TooLarge,
     pack,
     read_message,
+    too_many_calls,
     unpack_value,
 )
 from gateway.sandbox.monty_failures import failed
 from gateway.sandbox.printed import Printed
-from gateway.sandbox.script_functions import HELPERS, Answered, Asked, asked_of_tool, does_await, show, sleep
+from gateway.sandbox.script_functions import FIND, HELPERS, Answered, Asked, asked_of_tool, does_await, show, sleep
 
 if TYPE_CHECKING:
     from pydantic_monty import (
@@ -86,6 +87,7 @@ class Worker:
         self._known = dict.fromkeys((*self._tools, *HELPERS, "show", *self._refused), _stand_in)
         self._awaits = does_await(self._code)
         self._printed = Printed(self._send_printed, limits.max_text)
+        self._nowhere = os.open(os.devnull, os.O_WRONLY)
         self._left_to_send = MOST_SENT
         self._left_to_convert = limits.run_time
         self._interpreter: int | None = None
@@ -193,6 +195,11 @@ class Worker:
 
     def _asked(self, name: str, snapshot: "FunctionSnapshot") -> Asked | Answered:
         """Return what a call asks of the gateway. Raises ScriptFault, TypeError or NameError, which the script gets."""
+        if name in self._tools or name == FIND:
+            # The gateway counts too. A script that goes on after it is told so must not keep the gateway busy.
+            if self._calls >= self._limits.max_calls:
+                raise ScriptFault(too_many_calls(self._limits.max_calls))
+            self._calls += 1
         args, kwargs = snapshot.args, snapshot.kwargs
         if snapshot.is_os_function:
             return sleep(args)
@@ -244,12 +251,11 @@ class Worker:
         """End this process if what is done inside takes longer than is left, whatever holds the interpreter's lock."""
         self._printed.flush()
         began = monotonic()
-        with open(os.devnull, "w") as nowhere:
-            faulthandler.dump_traceback_later(max(0.01, self._left_to_convert), exit=True, file=nowhere)
-            try:
-                yield
-            finally:
-                faulthandler.cancel_dump_traceback_later()
+        faulthandler.dump_traceback_later(max(0.01, self._left_to_convert), exit=True, file=self._nowhere)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
         self._left_to_convert -= monotonic() - began
 
 
