@@ -25,7 +25,7 @@ class CodeModeSettings(Section):
     memory: Annotated[Size, Field(ge=16 * 1024 * 1024)] = 64 * 1024 * 1024
     """Maximum memory of one script."""
     max_calls: Annotated[int, Field(ge=1, le=10_000)] = 100
-    """Maximum number of tool calls of one script."""
+    """Maximum number of tool calls of one script; a search with `find_tools` is one."""
     calls_at_once: Annotated[int, Field(ge=1, le=1_000)] = 8
     """Maximum number of calls of one script that run at the same time; more wait."""
     max_text: Annotated[Size, Field(ge=1_000)] = 64 * 1024
@@ -35,7 +35,10 @@ class CodeModeSettings(Section):
     max_read: Annotated[Size, Field(ge=1)] = 1024 * 1024
     """Maximum size of one image, sound or file whose bytes a script reads."""
     scripts_at_once: Annotated[int, Field(ge=1, le=256)] = 4
-    """Maximum number of scripts that run at the same time, of all hosts; more wait."""
+    """Maximum number of scripts that run at the same time, of all hosts; more wait, and principals take turns.
+
+    Half as many more are for principals whose scripts would all have to wait.
+    """
     signature_tokens: Annotated[int, Field(ge=0, le=100_000)] = 2_000
     """Tokens of the signatures in the tool's description. Beyond that, scripts search with `find_tools`."""
 

@@ -4,16 +4,15 @@ from typing import Annotated
 
 from pydantic import Field
 
+from gateway.config.base_url import BASE_URL
 from gateway.config.section import Section
 from gateway.core.model.quantities import Duration
-
-_URL = r"^https?://[^\s/?#@]+(?:/[^\s?#]*)?$"
 
 
 class EmbeddingsSettings(Section):
     """A server with an API like OpenAI's (`POST <url>/embeddings`): Ollama, vLLM, LiteLLM, LM Studio, OpenAI."""
 
-    url: Annotated[str, Field(pattern=_URL)]
+    url: Annotated[str, Field(pattern=BASE_URL)]
     """Its base URL, such as `http://127.0.0.1:11434/v1`. It is sent what models read of tools, and their queries."""
     model: Annotated[str, Field(min_length=1, max_length=200)]
     """The model that it is asked for."""

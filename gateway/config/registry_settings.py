@@ -4,18 +4,17 @@ from typing import Annotated
 
 from pydantic import Field
 
+from gateway.config.base_url import BASE_URL
 from gateway.config.section import Section
 from gateway.core.model.quantities import Duration
 
 OFFICIAL_REGISTRY = "https://registry.modelcontextprotocol.io"
 
-_URL = r"^https?://[^\s/?#@]+(?:/[^\s?#]*)?$"
-
 
 class RegistrySettings(Section):
     """The registry of MCP servers that `search`, `add`, `update` and the console look into."""
 
-    url: Annotated[str, Field(pattern=_URL)] = OFFICIAL_REGISTRY
+    url: Annotated[str, Field(pattern=BASE_URL)] = OFFICIAL_REGISTRY
     """Its base URL, of the official registry or of another with the same API (`/v0.1/servers`)."""
     cache: Annotated[Duration, Field(ge=0, le=30 * 86_400)] = 3_600.0
     """Seconds for which an answer is used without asking again. Older ones are used if the registry does not answer."""

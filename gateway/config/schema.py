@@ -15,6 +15,7 @@ from pydantic import AwareDatetime, Field, field_validator, model_validator
 
 from gateway.config.audit_settings import AuditSettings
 from gateway.config.authorization_settings import AuthorizationServerSettings, PersonSettings
+from gateway.config.base_url import BASE_URL
 from gateway.config.caller_limit_settings import CallerLimitSettings
 from gateway.config.claim_header_settings import COMPANY, ClaimHeaders, source_problem
 from gateway.config.cluster_settings import ClusterSettings
@@ -64,9 +65,6 @@ UPSTREAM_NAME_LENGTH = 40
 
 SESSION = r"^(shared|host-session|client|principal|header:[A-Za-z0-9!#$%&'*+.^_`|~-]+)$"
 """The possible owners of an upstream's state."""
-
-BASE_URL = r"^https?://[^\s/?#@]+(?:/[^\s?#]*)?$"
-"""An address that is the base of others: no user, no query."""
 
 
 def is_url(place: str) -> bool:

@@ -6,20 +6,19 @@ https://platform.openai.com/docs/api-reference/embeddings/create
 import json
 import math
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import anyio
 import httpx2
 
-from gateway._version import __version__
 from gateway.config.embeddings_settings import EmbeddingsSettings
-from gateway.core.model.json_values import as_object, is_list
+from gateway.core.model.embedded import Embedded
+from gateway.core.model.json_values import as_object, as_text, is_list
 from gateway.core.wording import plain, seconds_words, size_words
 from gateway.errors import EmbeddingsUnavailable
-from gateway.system.loopback import is_this_machine
-from gateway.system.response_body import ACCEPTED_ENCODINGS, body_of
-from gateway.system.tls import HOOKS, ssl_context
+from gateway.system.http_client import api_client
+from gateway.system.response_body import body_of
 
 _BATCH = 64
 """Texts of one request; some servers take no more."""
@@ -34,36 +33,25 @@ class EmbeddingsClient:
     def __init__(self, settings: EmbeddingsSettings) -> None:
         self._settings = settings
 
-    async def embed(self, texts: Sequence[str]) -> list["array[float]"]:
-        """Return a vector of length 1 for each text, all with equally many numbers.
+    async def embed(self, texts: Sequence[str], on_embedded: Callable[[Embedded], None]) -> None:
+        """Ask for a vector of length 1 for each text. `on_embedded` gets those of some texts as soon as they are there.
 
         Raises:
             EmbeddingsUnavailable: the server does not answer in time, or not with vectors for all texts.
         """
-        vectors: list[array[float]] = []
         with anyio.move_on_after(self._settings.timeout):
             async with self._client() as client:
                 for first in range(0, len(texts), _BATCH):
-                    vectors += await self._asked(client, texts[first : first + _BATCH])
-            if len({len(vector) for vector in vectors}) > 1:
-                raise self._unavailable("answers with vectors of different lengths")
-            return vectors
+                    on_embedded(await self._asked(client, texts[first : first + _BATCH]))
+            return
         raise self._unavailable(f"did not answer within {seconds_words(self._settings.timeout)}")
 
     def _client(self) -> httpx2.AsyncClient:
-        headers = {"accept-encoding": ACCEPTED_ENCODINGS, "user-agent": f"mcp-gateway/{__version__}"}
-        if self._settings.api_key:
-            headers["authorization"] = f"Bearer {self._settings.api_key}"
-        return httpx2.AsyncClient(
-            headers=headers,
-            verify=ssl_context(),
-            timeout=self._settings.timeout,
-            trust_env=not is_this_machine(httpx2.URL(self._settings.url).host),
-            follow_redirects=False,
-            event_hooks=HOOKS,
-        )
+        key = self._settings.api_key
+        headers = {"authorization": f"Bearer {key}"} if key else None
+        return api_client(self._settings.url, self._settings.timeout, headers)
 
-    async def _asked(self, client: httpx2.AsyncClient, texts: Sequence[str]) -> list["array[float]"]:
+    async def _asked(self, client: httpx2.AsyncClient, texts: Sequence[str]) -> Embedded:
         url = f"{self._settings.url.rstrip('/')}/embeddings"
         asked = {"model": self._settings.model, "input": list(texts), "encoding_format": "float"}
         try:
@@ -76,10 +64,14 @@ class EmbeddingsClient:
                     raise self._unavailable(f"answers with HTTP {response.status_code}: {said}")
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             raise self._unavailable(f"cannot be asked: {plain(str(error), 200) or type(error).__name__}") from None
-        vectors = _vectors(body, len(texts))
+        answer = _parsed(body)
+        vectors = _vectors(answer, len(texts))
         if vectors is None:
             raise self._unavailable("does not answer with a vector for each text: is this the address of such an API?")
-        return vectors
+        if len({len(vector) for vector in vectors}) > 1:
+            raise self._unavailable("answers with vectors of different lengths")
+        model = as_text(answer.get("model")) or self._settings.model
+        return Embedded(dict(zip(texts, vectors, strict=True)), plain(model, 200))
 
     def _unavailable(self, what: str) -> EmbeddingsUnavailable:
         return EmbeddingsUnavailable(
@@ -87,12 +79,16 @@ class EmbeddingsClient:
         )
 
 
-def _vectors(body: bytes, count: int) -> "list[array[float]] | None":
-    """Return the vectors of an answer in the order of the texts; None if they are not what was asked for."""
+def _parsed(body: bytes) -> Mapping[str, Any]:
     try:
-        rows = as_object(json.loads(body)).get("data")
+        return as_object(json.loads(body))
     except (ValueError, RecursionError):
-        return None
+        return {}
+
+
+def _vectors(answer: Mapping[str, Any], count: int) -> "list[array[float]] | None":
+    """Return the vectors of an answer in the order of the texts; None if they are not what was asked for."""
+    rows = answer.get("data")
     if not is_list(rows) or len(rows) != count:
         return None
     placed: dict[int, array[float]] = {}

@@ -15,15 +15,13 @@ import anyio
 import httpx2
 from anyio import to_thread
 
-from gateway._version import __version__
 from gateway.config.registry_settings import RegistrySettings
 from gateway.core.registry.entry import RegistryEntry, fits, read_entry, read_page
 from gateway.core.wording import plain, seconds_words, size_words
 from gateway.errors import InvalidRequest, RegistryUnavailable
 from gateway.registry.cache import AnswerCache, CachedAnswer
-from gateway.system.loopback import is_this_machine
-from gateway.system.response_body import ACCEPTED_ENCODINGS, body_of
-from gateway.system.tls import HOOKS, ssl_context
+from gateway.system.http_client import api_client
+from gateway.system.response_body import body_of
 
 MOST_BYTES = 8 * 1024 * 1024
 """Maximum size of one answer."""
@@ -144,23 +142,13 @@ class RegistryClient:
         return answer.value, None
 
     async def _asked(self, url: str, kept: CachedAnswer | None, missing: str) -> CachedAnswer:
-        headers = {
-            "accept": "application/json",
-            "accept-encoding": ACCEPTED_ENCODINGS,
-            "user-agent": f"mcp-gateway/{__version__}",
-        }
+        headers = {"accept": "application/json"}
         if kept is not None and kept.etag:
             headers["if-none-match"] = kept.etag
         try:
             async with (
-                httpx2.AsyncClient(
-                    verify=ssl_context(),
-                    timeout=self._settings.timeout,
-                    trust_env=not is_this_machine(httpx2.URL(url).host),
-                    follow_redirects=False,
-                    event_hooks=HOOKS,
-                ) as client,
-                client.stream("GET", url, headers=headers) as response,
+                api_client(url, self._settings.timeout, headers) as client,
+                client.stream("GET", url) as response,
             ):
                 if response.status_code == 304 and kept is not None:
                     return CachedAnswer(kept.value, self._clock(), kept.etag)

@@ -3,17 +3,25 @@
 And the fusion of two rankings, by reciprocal ranks (Cormack, Clarke and Büttcher, SIGIR 2009).
 """
 
+import logging
 from array import array
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import mul
 from typing import Protocol
 
 import anyio
 from anyio import to_thread
 
+from gateway.core.model.embedded import Embedded
+from gateway.errors import EmbeddingsUnavailable
+
+logger = logging.getLogger(__name__)
+
 _KEPT = 20_000
 """Vectors of tools that are kept, most recently used."""
+_PASSES = 3
+"""How often texts are sent if the model changes meanwhile."""
 _RANKS = 60
 """The constant of the fusion, as in the paper: the larger, the less the first places count."""
 
@@ -21,17 +29,29 @@ _RANKS = 60
 class EmbedderPort(Protocol):
     """What makes vectors of texts."""
 
-    async def embed(self, texts: Sequence[str]) -> "list[array[float]]":
-        """Return a vector of length 1 for each text. Raises GatewayError if there are none to be had."""
+    async def embed(self, texts: Sequence[str], on_embedded: Callable[[Embedded], None]) -> None:
+        """Make a vector of length 1 for each text, and give them to `on_embedded`, some at a time.
+
+        Raises:
+            GatewayError: there are none to be had, or none for those that were not given yet.
+        """
         ...
 
 
 class ToolMeanings:
-    """The vectors of tools' texts. A text is sent to the embedder once, for as long as its vector is kept."""
+    """The vectors of tools' texts. A text is sent to the embedder once, for as long as its vector is kept.
+
+    What is embedded before the embedder fails is kept. If it answers with the vectors of another model, all are made
+    again: those of two models cannot be compared. `embedder` may be replaced by another for the same model.
+    """
 
     def __init__(self, embedder: EmbedderPort) -> None:
-        self._embedder = embedder
+        self.embedder = embedder
         self._vectors: OrderedDict[str, array[float]] = OrderedDict()
+        self._query: array[float] | None = None
+        """That of the query, while it is asked."""
+        self._made_by: tuple[str, int] | None = None
+        """The model, and the numbers of a vector."""
         self._asking = anyio.Lock()
 
     async def best(self, texts: Mapping[str, str], query: str, most: int) -> list[str]:
@@ -41,13 +61,42 @@ class ToolMeanings:
             GatewayError: the embedder has no vectors for them.
         """
         async with self._asking:  # two searches of one catalogue must not send it twice
-            missing = list(dict.fromkeys(text for text in texts.values() if text not in self._vectors))
-            *vectors, asked = await self._embedder.embed([*missing, query])
-            self._vectors.update(zip(missing, vectors, strict=True))
+            asked = await self._embedded(texts, query)
             known = {name: self._used(text) for name, text in texts.items()}
             while len(self._vectors) > max(_KEPT, len(texts)):
                 self._vectors.popitem(last=False)
         return await to_thread.run_sync(_nearest, known, asked, most)
+
+    async def _embedded(self, texts: Mapping[str, str], query: str) -> "array[float]":
+        """Have a vector for each of the texts, and return that of the query."""
+        self._query = None
+        for _ in range(_PASSES):
+            missing = list(dict.fromkeys(text for text in texts.values() if text not in self._vectors))
+            if self._query is not None and not missing:
+                return self._query
+            await self.embedder.embed([*missing, query], lambda some: self._keep(some, query, texts))
+        raise EmbeddingsUnavailable(
+            "the embeddings server answers with vectors of one model and then of another",
+            remedy="have it serve one model under the name in [tool_search.embeddings]",
+        )
+
+    def _keep(self, some: Embedded, query: str, texts: Mapping[str, str]) -> None:
+        made_by = (some.model, some.dimensions)
+        if self._made_by not in (None, made_by):
+            logger.warning(
+                "the embeddings server answers with vectors of %s (%d numbers), before with those of %s (%d numbers): "
+                "all tools are embedded again",
+                *made_by,
+                *(self._made_by or ()),
+            )
+            self._vectors.clear()
+            self._query = None
+        self._made_by = made_by
+        vectors = dict(some.vectors)
+        self._query = vectors.get(query, self._query)
+        if query not in texts.values():
+            vectors.pop(query, None)
+        self._vectors.update(vectors)
 
     def _used(self, text: str) -> "array[float]":
         self._vectors.move_to_end(text)

@@ -123,9 +123,16 @@ class ToolSearch:
         """Apply changed settings."""
         before, now = self._settings.embeddings, settings.embeddings
         self._settings = settings
-        if now != before:
-            self._meanings = ToolMeanings(self._embedder_for(now)) if now and self._embedder_for else None
-            self._not_before = 0.0
+        if now == before:
+            return
+        self._not_before = 0.0
+        embedder = self._embedder_for(now) if now and self._embedder_for else None
+        if embedder is None:
+            self._meanings = None
+        elif self._meanings is not None and before and now and (now.url, now.model) == (before.url, before.model):
+            self._meanings.embedder = embedder  # the vectors that there are can still be used
+        else:
+            self._meanings = ToolMeanings(embedder)
 
     def may_search(self, profile: Profile) -> bool:
         """Whether hosts of this profile may have to search their tools."""

@@ -19,6 +19,7 @@ from starlette.routing import Route
 from gateway.config.embeddings_settings import EmbeddingsSettings
 from gateway.config.schema import ToolsSettings
 from gateway.config.tool_search_settings import ToolSearchSettings
+from gateway.core.model.embedded import Embedded
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue import OWN, Catalogue, build
 from gateway.embeddings.client import EmbeddingsClient
@@ -45,6 +46,12 @@ class Server:
         self.keys: list[str] = []
         self.reply: Response | None = None
         self.url = ""
+        self.model = "tiny"
+        self.more_dimensions = 0
+        self.changes = 0
+        """How many dimensions each answer has more than the one before."""
+        self.answers = math.inf
+        """How many requests are answered; the rest wait."""
 
     async def embed(self, request: Request) -> Response:
         asked = json.loads(await request.body())
@@ -52,8 +59,13 @@ class Server:
         self.keys.append(request.headers.get("authorization", ""))
         if self.reply is not None:
             return self.reply
-        rows = [{"index": at, "embedding": vector(text)} for at, text in enumerate(asked["input"])]
-        return JSONResponse({"data": rows[::-1], "model": asked["model"]})
+        self.answers -= 1
+        while self.answers < 0:  # noqa: ASYNC110 - until the client is gone
+            await anyio.sleep(0.05)
+        self.more_dimensions += self.changes
+        more = [0.01] * self.more_dimensions
+        rows = [{"index": at, "embedding": vector(text) + more} for at, text in enumerate(asked["input"])]
+        return JSONResponse({"data": rows[::-1], "model": self.model})
 
     def settings(self, **more: Any) -> EmbeddingsSettings:
         return EmbeddingsSettings(**{"url": self.url, "model": "tiny", "timeout": 60.0} | more)
@@ -91,6 +103,12 @@ def search(server: Server, **more: Any) -> ToolSearch:
     return ToolSearch(ToolSearchSettings(mode="always", embeddings=server.settings(**more)), EmbeddingsClient)
 
 
+async def embedded(settings: EmbeddingsSettings, *texts: str) -> tuple[list[Any], str]:
+    some: list[Embedded] = []
+    await EmbeddingsClient(settings).embed(texts, some.append)
+    return list(some[0].vectors.values()), some[0].model
+
+
 async def test_a_tool_is_found_by_what_it_means(server: Server) -> None:
     with_meaning, without = search(server, api_key="abc"), ToolSearch(ToolSearchSettings(mode="always"))
     tools = catalogue()
@@ -115,6 +133,45 @@ async def test_each_text_is_sent_once_also_by_searches_at_the_same_time(server: 
     assert len(server.asked[-1]["input"]) == 2  # the new one and the query
 
 
+async def test_what_was_embedded_before_the_time_was_over_is_kept(server: Server) -> None:
+    tools = catalogue({f"tool_{number}": f"Does {number}." for number in range(150)})
+    one = search(server, timeout=2.0)
+    server.answers = 2
+    assert await one.best(tools, "zzz", 5) == ([], 0)
+    assert [len(asked["input"]) for asked in server.asked] == [64, 64, 23]
+    server.answers = math.inf
+    one.reconfigure(ToolSearchSettings(mode="always", embeddings=server.settings(timeout=60.0)))
+    names, _ = await one.best(tools, "picture", 5)
+    assert names
+    assert [len(asked["input"]) for asked in server.asked] == [64, 64, 23, 23]
+
+
+@pytest.mark.parametrize("change", [{"model": "huge"}, {"more_dimensions": 1}])
+async def test_another_model_behind_the_same_address_embeds_all_tools_again(
+    server: Server, change: Mapping[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    one, tools = search(server), catalogue()
+    await one.best(tools, "combine", 5)
+    for name, value in change.items():
+        setattr(server, name, value)
+    names, _ = await one.best(tools, "photo", 5)
+    assert names[0] == "dev__take_screenshot"
+    assert [len(asked["input"]) for asked in server.asked] == [4, 1, 4]
+    dimensions = 3 + server.more_dimensions
+    assert f"vectors of {server.model} ({dimensions} numbers), before with those of tiny (3 numbers)" in caplog.text
+    await one.best(tools, "folder", 5)
+    assert len(server.asked[-1]["input"]) == 1
+
+
+async def test_a_server_that_keeps_changing_its_model_is_left_alone(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    many = {f"tool_{number}": f"Does {number}." for number in range(150)}
+    server.changes = 1
+    assert (await search(server).best(catalogue(many | TOOLS), "folder", 5))[0] == ["dev__list_files"]
+    assert "vectors of one model and then of another" in caplog.text
+
+
 BAD: Sequence[tuple[Response, str]] = (
     (Response("no such model", 404), "answers with HTTP 404: no such model"),
     (RedirectResponse("http://example.com/"), "answers with HTTP 307"),
@@ -137,7 +194,7 @@ async def test_what_is_no_answer_leaves_the_search_by_words(
 ) -> None:
     server.reply = reply
     with pytest.raises(EmbeddingsUnavailable, match="embeddings server .*" + why):
-        await EmbeddingsClient(server.settings()).embed(["a", "b", "c", "d"])
+        await embedded(server.settings(), "a", "b", "c", "d")
     one = search(server)
     with caplog.at_level(logging.WARNING):
         assert (await one.best(catalogue(), "folder of files", 5))[0] == ["dev__list_files"]
@@ -149,9 +206,9 @@ async def test_what_is_no_answer_leaves_the_search_by_words(
 
 async def test_a_server_that_is_not_there_or_too_slow_is_said(server: Server) -> None:
     with pytest.raises(EmbeddingsUnavailable, match="cannot be asked"):
-        await EmbeddingsClient(EmbeddingsSettings(url="http://127.0.0.1:9/v1", model="x")).embed(["a"])
+        await embedded(EmbeddingsSettings(url="http://127.0.0.1:9/v1", model="x"), "a")
     with pytest.raises(EmbeddingsUnavailable, match="did not answer within"):
-        await EmbeddingsClient(server.settings(timeout=0.000_001)).embed(["a"])
+        await embedded(server.settings(timeout=0.000_001), "a")
 
 
 async def test_changed_settings_ask_the_other_server(server: Server) -> None:
@@ -164,7 +221,8 @@ async def test_changed_settings_ask_the_other_server(server: Server) -> None:
 
 
 async def test_vectors_have_length_1(server: Server) -> None:
-    (one,) = await EmbeddingsClient(server.settings()).embed(["files and folders"])
+    ((one,), model) = await embedded(server.settings(), "files and folders")
+    assert model == "tiny"
     assert math.isclose(math.hypot(*one), 1, rel_tol=1e-6)
 
 

@@ -1,13 +1,11 @@
 """The gateway's side of one worker process: start it, send it jobs, kill it."""
 
-import os
 import signal
 import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from json import JSONDecodeError, loads
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import anyio
@@ -17,28 +15,13 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from gateway.config.schema import MediaSettings
 from gateway.content.media.frames import LARGEST_BODY, LARGEST_HEADER, PREFIX, READY, WorkerJob, pack_job
 from gateway.errors import MediaError
-from gateway.system.processes import start_process
+from gateway.system.processes import python_environment, start_process
 
 START_SECONDS = 60.0
 """How long a worker may take to start: far more than it needs, for busy machines."""
 
 _REAP_SECONDS = 10.0
 _PIECE = 1024 * 1024
-_INHERITED = (
-    "HOME",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "LD_LIBRARY_PATH",
-    "DYLD_LIBRARY_PATH",
-    "PATH",
-    "PYTHONHOME",
-    "SYSTEMROOT",
-    "TEMP",
-    "TMP",
-    "TMPDIR",
-    "WINDIR",
-)
 
 
 class WorkerReply(NamedTuple):
@@ -69,7 +52,11 @@ class Worker:
         """Start a worker and wait until it is ready. Raises MediaError with the cause if that fails."""
         try:
             process = await start_process(
-                _command(settings), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=_env()
+                _command(settings),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=python_environment(),
             )
         except OSError as error:
             raise MediaError(f"no media worker could be started: {error}") from error
@@ -145,19 +132,3 @@ def _command(settings: MediaSettings) -> list[str]:
     # -P: the current folder must not be searched; a `gateway` or a `PIL` in it is not ours.
     limits = [str(settings.memory_bytes), str(settings.max_pixels)]
     return [sys.executable, "-P", "-m", "gateway.content.media.worker", *limits]
-
-
-def _env() -> dict[str, str]:
-    """Return only the variables that Python needs: no secrets for a process that decodes hostile bytes.
-
-    PYTHONPATH is this process's own search path in the same order, so that a worker finds the same modules, however
-    the gateway was installed. The folder that contains this package comes last, in case it was found relative to the
-    current folder.
-    """
-    env = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-    root = str(Path(__file__).resolve().parents[3])
-    path = [entry for entry in sys.path if entry and Path(entry).is_absolute()]
-    # Otherwise each thread of a decoder would reserve 64 MiB of the limited address space.
-    env["MALLOC_ARENA_MAX"] = "1"
-    env["PYTHONPATH"] = os.pathsep.join(path if root in path else [*path, root])
-    return env

@@ -1,7 +1,6 @@
 """Code mode as configured: the tool that hosts are offered, and its calls."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -15,11 +14,11 @@ from gateway.core.tools.catalogue import OWN, Catalogue
 from gateway.core.wording import OWN_TOOLS, RUN_TOOL, plain
 from gateway.routing.code_mode.declaration import MOST_CODE, RUN, declared, signatures
 from gateway.routing.code_mode.media import MediaShelf
-from gateway.routing.code_mode.sandbox import Sandbox, open_sandbox
 from gateway.routing.code_mode.script_run import CallTool, ScriptRun
 from gateway.routing.code_mode.script_tools import script_tools, with_outputs
 from gateway.routing.keepalive import keeping_alive
 from gateway.routing.tool_search import LONGEST_QUERY, ToolSearch
+from gateway.sandbox.sandbox import Sandbox, open_sandbox
 from gateway.upstream import RequestContext
 
 _FOUND = 8
@@ -83,15 +82,13 @@ class CodeMode:
             return await script.result(code)
 
 
-@asynccontextmanager
-async def open_code_mode(settings: CodeModeSettings, store: ContentStore) -> AsyncGenerator[CodeMode]:
-    """Open code mode.
+def open_code_mode(settings: CodeModeSettings, store: ContentStore) -> CodeMode:
+    """Return code mode.
 
     Raises:
         ConfigError: the extra `code` is not installed.
     """
-    async with open_sandbox(settings) as sandbox:
-        yield CodeMode(settings, sandbox, store)
+    return CodeMode(settings, open_sandbox(settings), store)
 
 
 def _is_run(tool: dict[str, Any], catalogue: Catalogue) -> bool:

@@ -1,6 +1,4 @@
-"""Media in scripts: objects that stand for stored content, without its bytes."""
-
-from dataclasses import dataclass
+"""The media of scripts, as they are in the store."""
 
 import pybase64
 from anyio import to_thread
@@ -10,26 +8,10 @@ from gateway.core.model import media_types
 from gateway.core.model.blocks import Found
 from gateway.core.model.contents import is_textual
 from gateway.core.model.media_types import PixelSize
+from gateway.sandbox.media import Media
 
 _UNKNOWN_TYPE = "application/octet-stream"
 _BLOCKS = frozenset({"image", "audio"})
-
-
-@dataclass(frozen=True)
-class Media:
-    """An image, sound or file as scripts see it: `size` in bytes, `width` and `height` in pixels where they are known.
-
-    Tools take it as an argument.
-    """
-
-    type: str
-    mime_type: str
-    size: int
-    width: int | None
-    height: int | None
-    name: str | None
-    handle: str
-    uri: str
 
 
 class MediaShelf:
@@ -37,7 +19,7 @@ class MediaShelf:
 
     def __init__(self, store: ContentStore, owner: str) -> None:
         self._store = store
-        self._owner = owner
+        self.owner = owner
 
     async def keep(self, found: Found, name: str | None, origin: str | None) -> Media:
         """Store the content of a block.
@@ -47,7 +29,7 @@ class MediaShelf:
         """
         content = await to_thread.run_sync(pybase64.b64decode, found.data)
         media_type = found.media_type or _UNKNOWN_TYPE
-        stored = await self._store.put(content, owner=self._owner, media_type=media_type, name=name, origin=origin)
+        stored = await self._store.put(content, owner=self.owner, media_type=media_type, name=name, origin=origin)
         return _media(stored, found.pixels)
 
     async def open(self, handle: str) -> Media:
@@ -56,8 +38,8 @@ class MediaShelf:
         Raises:
             ContentError: this owner has none, or no longer.
         """
-        stored = await self._store.metadata(handle, owner=self._owner)
-        beginning = await fetch_bytes(self._store, handle, owner=self._owner, end=media_types.HEAD_BYTES)
+        stored = await self._store.metadata(handle, owner=self.owner)
+        beginning = await fetch_bytes(self._store, handle, owner=self.owner, end=media_types.HEAD_BYTES)
         return _media(stored, media_types.inspect(beginning).size)
 
     async def read(self, media: Media, limit: int) -> bytes:
@@ -67,7 +49,7 @@ class MediaShelf:
             ContentTooLarge: there are more than `limit`.
             ContentError: they are no longer there.
         """
-        return await fetch_bytes(self._store, media.handle, owner=self._owner, limit=limit)
+        return await fetch_bytes(self._store, media.handle, owner=self.owner, limit=limit)
 
     async def block(self, media: Media, limit: int) -> dict[str, object]:
         """Return the block that shows the media to a host; raises as `read` does."""

@@ -1,19 +1,22 @@
 """One script: the functions that it has, what it prints and shows, and the result that its host gets."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
 import anyio
-from anyio import to_thread
 
 from gateway.config.code_mode_settings import CodeModeSettings
+from gateway.core.model.json_values import as_list, as_object, is_list
 from gateway.core.wording import RUN_TOOL, counted, plain, size_words
 from gateway.errors import GatewayError
-from gateway.routing.code_mode.media import Media, MediaShelf
-from gateway.routing.code_mode.sandbox import Functions, Sandbox, ScriptFailed
+from gateway.routing.code_mode.media import MediaShelf
 from gateway.routing.code_mode.script_tools import ScriptTool
-from gateway.routing.code_mode.values import ScriptFault, media_in, to_json, to_text, value_of
+from gateway.routing.code_mode.values import value_of
+from gateway.sandbox.faults import ScriptFailed, ScriptFault
+from gateway.sandbox.media import Media
+from gateway.sandbox.messages import too_many_calls
+from gateway.sandbox.sandbox import Functions, Sandbox
 
 CallTool = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
 """Calls a tool by the name that the host knows, with its arguments; returns its result. Raises GatewayError."""
@@ -54,16 +57,18 @@ class ScriptRun:
         self._printed: list[str] = []
         self._left = settings.max_shown
         self._calls = 0
+        self._media: dict[str, Media] = {}
+        """What the script was given, by handle."""
         self._at_once = anyio.CapacityLimiter(settings.calls_at_once)
 
     async def result(self, code: str) -> dict[str, Any]:
         """Run the script and return the raw result: what it printed and showed, in order, and why it failed."""
         failed: ScriptFailed | None = None
         try:
-            value = await self._sandbox.run(code, self._functions(), self._printed.append)
+            value = await self._sandbox.run(code, self._functions(), self._printed.append, self._shelf.owner)
             self._flush()
             if value is not None:
-                self._add_text(await to_thread.run_sync(to_text, value))
+                self._add_text(value)
         except ScriptFailed as error:
             failed = error
         except ScriptFault as error:
@@ -79,42 +84,41 @@ class ScriptRun:
         tools = {function: partial(self._called, tool) for function, tool in self._tools.items()}
         helpers = {
             "show": self._show,
-            "media": self._media,
             "open_media": self._open,
             "read_bytes": self._read_bytes,
             "read_text": self._read_text,
             "find_tools": self._find,
-            **{name: partial(self._refused, name) for name in self._own_tools},
         }
-        return Functions(tools, helpers)
+        return Functions(tools, helpers, {name: _why_refused(name) for name in self._own_tools})
 
-    async def _called(self, tool: ScriptTool, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        arguments = await to_thread.run_sync(to_json, _bound(tool, args, kwargs))
-        if self._calls >= self._settings.max_calls:
-            raise ScriptFault(f"a script may make at most {counted(self._settings.max_calls, 'tool call')}")
-        self._calls += 1
+    async def _called(self, tool: ScriptTool, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        arguments = _bound(tool, args, kwargs)
+        self._count_call()
         async with self._at_once:
             result = await _faults(tool.function, self._call_tool(tool.name, arguments))
         if result.get("resultType") in _UNFINISHED:
             raise ScriptFault(f"{tool.function} wants an answer from the user: call {tool.name} outside of a script")
         try:
-            return await _faults(tool.function, value_of(result, self._shelf, self._origins.get(tool.name)))
+            value = await _faults(tool.function, value_of(result, self._shelf, self._origins.get(tool.name)))
         except ScriptFault as fault:
             raise ScriptFault(f"{tool.function}: {fault}") from fault
+        self._media.update(
+            (each.handle, each) for each in (value if is_list(value) else [value]) if isinstance(each, Media)
+        )
+        return value
 
-    async def _refused(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        what = "a script cannot start another" if name == RUN_TOOL else "it is for the model, not for scripts"
-        raise ScriptFault(f"{name} cannot be called here: {what}")
+    def _count_call(self) -> None:
+        if self._calls >= self._settings.max_calls:
+            raise ScriptFault(too_many_calls(self._settings.max_calls))
+        self._calls += 1
 
-    async def _show(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        _no_names("show", kwargs)
+    async def _show(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         self._flush()
-        for value in args:
-            found = await to_thread.run_sync(media_in, value)
-            if not found:
-                self._add_text(await to_thread.run_sync(to_text, value))
-            for media in found:
-                await self._add_media(media)
+        for shown in map(as_object, args):
+            if "text" in shown:
+                self._add_text(str(shown["text"]))
+            for handle in as_list(shown.get("media")):
+                await self._add_media(self._known(handle))
 
     async def _add_media(self, media: Media) -> None:
         if media.size > self._left:
@@ -144,34 +148,32 @@ class ScriptRun:
         if text.strip():
             self._blocks.append(_text(text.removesuffix("\n")))
 
-    async def _media(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Media]:
-        return await to_thread.run_sync(media_in, _only("media", args, kwargs))
+    async def _open(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Media:
+        media = await _faults("open_media", self._shelf.open(str(args[0])))
+        self._media[media.handle] = media
+        return media
 
-    async def _open(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Media:
-        handle = _only("open_media", args, kwargs)
-        if not isinstance(handle, str):
-            raise ScriptFault("open_media needs a handle, as a text")
-        return await _faults("open_media", self._shelf.open(handle))
-
-    async def _read_bytes(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:
-        media = _only("read_bytes", args, kwargs)
-        if not isinstance(media, Media):
-            raise ScriptFault("only the bytes of media can be read: media(result) returns those of a result")
+    async def _read_bytes(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
+        media = self._known(args[0])
         if media.size > (most := self._settings.max_read):
             raise ScriptFault(f"this {media.type} has {size_words(media.size)}; a script may read {size_words(most)}")
         return await _faults("read_bytes", self._shelf.read(media, most))
 
-    async def _read_text(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    async def _read_text(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
         return (await self._read_bytes(args, kwargs)).decode("utf-8", "replace")
 
-    async def _find(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-        query = _only("find_tools", args, {} if args else {"": kwargs.get("query")})
-        if not isinstance(query, str) or not query.strip():
-            raise ScriptFault("find_tools needs a few words that say what the tool should do")
-        return await self._find_tools(query)
+    async def _find(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+        self._count_call()
+        return await self._find_tools(str(args[0]))
+
+    def _known(self, handle: object) -> Media:
+        """Return media that the script was given."""
+        if (media := self._media.get(str(handle))) is None:
+            raise ScriptFault("these are not media of this script")
+        return media
 
 
-def _bound(tool: ScriptTool, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def _bound(tool: ScriptTool, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a call by name. Raises TypeError, in Python's own words, if they do not fit."""
     if len(args) > len(tool.parameters):
         many = counted(len(tool.parameters), "argument")
@@ -182,16 +184,9 @@ def _bound(tool: ScriptTool, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -
     return {**bound, **kwargs}
 
 
-def _only(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    given = [*args, *kwargs.values()]
-    if len(given) != 1:
-        raise TypeError(f"{name}() takes 1 argument but {len(given)} were given")
-    return given[0]
-
-
-def _no_names(name: str, kwargs: Mapping[str, Any]) -> None:
-    if kwargs:
-        raise TypeError(f"{name}() takes no arguments by name")
+def _why_refused(name: str) -> str:
+    what = "a script cannot start another" if name == RUN_TOOL else "it is for the model, not for scripts"
+    return f"{name} cannot be called here: {what}"
 
 
 async def _faults(what: str, work: Awaitable[Value]) -> Value:

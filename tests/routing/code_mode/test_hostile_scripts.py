@@ -16,6 +16,9 @@ pytestmark = pytest.mark.anyio
 BOMB = "a = [0] * 10\nfor i in range(80): a = [a] * 10\n"
 """A list that takes no memory in a script, and more than there is where it is written out."""
 
+KEY = "a = (0,) * 10\nfor i in range(80): a = (a,) * 10\n"
+"""A tuple that takes no memory either, and longer than anyone has to be hashed, as the key of a dict is."""
+
 STOPPED = {
     "import os\nos.fork()": "no attribute 'fork'",
     "import subprocess": "No module named 'subprocess'",
@@ -57,8 +60,31 @@ STOPPED = {
     f"{BOMB}a": "may hold at most 100,000",
     "s = 'x' * 1_000_000\nshow([s] * 100)": "67,108,864 characters",
     "for i in range(500): show('')\n1": "at most 500 parts",
+    f"{KEY}raise ValueError({{a: 1}})": "monty",
+    f"{KEY}print({{a: 1}})": "more than 34 MB",
+    f"{KEY}import time\ntime.sleep({{a: 1}})": "TypeError",
+    "a = 0\nfor i in range(10_000): a = [a]\nbrowser__words(a)": "deeper than 100 levels",
+    "a = 0\nfor i in range(10_000): a = (a,)\nshow({a: 1})": "maximum recursion depth",
+    "browser__words(10 ** 100_000)": "thousands of digits cannot be an argument",
+    "browser__words({'a': [float('nan')]})": "nan cannot be an argument",
+    "browser__words(-float('inf'))": "-inf cannot be an argument",
+    "s = 'x' * 1_000_000\nbrowser__words([s] * 20)": "at most 17 MB",
+    "show(*range(2_000))": "at most 1,000 values at once",
     "await browser__words('x')\nbrowser__words('x')['text']": "has to await each call",
 }
+NEVER_READ = (
+    f"{KEY}show({{a: 1}})",
+    f"{KEY}show({{a}})",
+    f"{KEY}browser__words({{a: 1}})",
+    f"{KEY}browser__words(**{{'text': {{a: 1}}}})",
+    f"{KEY}await browser__words({{a: 1}})",
+    f"{KEY}media({{a: 1}})",
+    f"{KEY}find_tools({{a: 1}})",
+    f"{KEY}open_media({{a: 1}})",
+    f"{KEY}no_function({{a: 1}})",
+    f"{KEY}gateway_run({{a: 1}})",
+    f"{KEY}{{a: 1}}",
+)
 LIMITS = {
     "run_time": 1,
     "total_time": 4,
@@ -86,12 +112,48 @@ async def test_each_is_stopped_and_says_why(opened):
         assert await host.says("1 + 1") == "2"
 
 
+async def test_values_that_take_for_ever_to_be_read_end_their_script(opened):
+    async with opened(**{**LIMITS, "run_time": 0.3, "total_time": 60}) as host:
+        host = host.as_(replace(HOST, profile="passthrough"))
+        words = "ended: it took longer than 0.3 s to read the values"
+        wrong = {code: said[-300:] for code in NEVER_READ if words not in (said := await host.fails(code))}
+        assert not wrong
+        assert not host.calls
+        assert await host.says("1 + 1") == "2"
+
+
+SAID = {
+    "a = 0\nfor i in range(10_000): a = [a]\na": '["..."]',
+    "a = [1]\na.append(a)\na": '[1, "[...]"]',
+    "10 ** 100_000": '"an integer of thousands of digits"',
+    "[float('nan'), float('-inf')]": '["nan", "-inf"]',
+    "{(1, 2): 1, None: 2, b'x': 3}": '"None": 2',
+    "browser__words({'\\ud800': '\\udfff'})": "ufffd",
+    "show('\\ud800')": "\ufffd",
+}
+"""Values that JSON does not have, and what of them is said."""
+
+
+async def test_values_that_json_does_not_have_are_written_in_words(opened):
+    async with opened() as host:
+        host = host.as_(replace(HOST, profile="passthrough"))
+        wrong = {code: said[-200:] for code, words in SAID.items() if words not in (said := await host.says(code))}
+        assert not wrong
+
+
+async def test_what_a_script_had_printed_is_there_although_its_value_ended_it(opened):
+    async with opened(run_time=1) as host:
+        said = await host.fails(f"print('before')\nshow('shown')\nprint('after')\n{KEY}show({{a}})")
+        assert said.splitlines()[:3] == ["before", "shown", "after"]
+
+
 async def test_no_worker_is_left_and_none_has_the_environment(opened, monkeypatch):
     monkeypatch.setenv("GATEWAY_TEST_SECRET", "do-not-tell")
     async with opened(run_time=2) as host:
         own = psutil.Process()
         before = {child.pid for child in own.children(recursive=True)}
         await host.fails("while True: pass")
+        await host.fails(f"{KEY}show({{a}})")
         await host.says("1")
         assert {child.pid for child in own.children(recursive=True)} <= before
 
