@@ -79,7 +79,7 @@ def calibrate(
         for line in _summary(ended):
             say(line)
     if export is not None and export_calibration(ended, export, yes=yes):
-        remark(f"{export} is written: docs/calibrate.md says where to send it")
+        remark(f"{export} is written; nothing is sent: attach it to an issue of the project")
     return DONE
 
 

@@ -14,6 +14,7 @@ from gateway.core.profiles.client_names import normalise_client_name
 from gateway.core.profiles.matrix import CaseEvidence, CaseRecord, Cell
 
 _LONGEST = 60
+_PATH = re.compile(r"[/\\@]")
 _REPLACED = re.compile(r"[^A-Za-z0-9._+() -]+")
 _REPLACED_IN_NAMES = re.compile(r"[^a-z0-9._+-]+")
 
@@ -95,7 +96,7 @@ def _cell(case: _Case, read: Mapping[str, When]) -> Cell:
 
 def plain_words(text: str) -> str:
     """Return a name without what could be a path or hide something: its last part, of letters, digits and `._+() -`."""
-    last = re.split(r"[/\\]", text[:1_000].rstrip("/\\ "))[-1]
+    last = _PATH.split(text[:1_000].rstrip("/\\ "))[-1]
     return " ".join(_REPLACED.sub("-", last).split())[:_LONGEST].strip(" -")
 
 
