@@ -39,6 +39,8 @@ _VERBS = {
     "failed": "now fails on {}",
 }
 
+_HAD = {"refused": ", which its model API had refused", "failed": ", at which it had failed"}
+
 
 @dataclass(frozen=True)
 class Change:
@@ -60,6 +62,8 @@ class Change:
             return f"shows {now.shown} of {now.of} images of “{self.returns}”, instead of {before.shown}"
         if now.verdict == "lost" and now.of and now.shown == now.of:
             return f"lost a part of “{self.returns}”, not the images"
+        if now.verdict == "lost" and before.verdict in _HAD:
+            return f"drops {what}{_HAD[before.verdict]}"
         if now.verdict == "named" and before.verdict == "seen":
             return f"only names {what} in a line"
         return _VERBS[now.verdict].format(what)

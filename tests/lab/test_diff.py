@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.core.profiles.matrix import CaseRecord, Cell, matrix_text
+from gateway.core.profiles.matrix import CaseRecord, Cell, Verdict, matrix_text
 from lab import diff
 from lab.diff import at_revision, differences
 from lab.diff_words import sentences
@@ -46,6 +46,16 @@ def changed(case: str, cell: Cell, *apis: str | None, gateway: Cell | None = Non
 )  # fmt: skip
 def test_one_change_is_one_sentence(case: str, cell: Cell, said: str) -> None:
     assert sentences(OPENCODE, changed(case, cell)) == [f"opencode 1.19.0 {said}"]
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [("refused", "drops images, which its model API had refused"), ("failed", "drops images, at which it had failed")],
+)
+def test_what_is_dropped_now_and_ended_a_conversation_before_was_not_lost(before: Verdict, said: str) -> None:
+    lost = Cell(verdict="lost", shown=0, of=1)
+    old = changed("chart", lost.model_copy(update={"verdict": before}))
+    assert sentences(old, changed("chart", lost)) == [f"opencode 1.19.0 {said}"]
 
 
 def test_a_sentence_says_on_which_apis_and_whether_with_the_gateway() -> None:
