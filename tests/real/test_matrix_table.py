@@ -16,8 +16,9 @@ _MEASURED = "<script>document.title = `${document.documentElement.scrollWidth} $
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     kept = kept_runs()
-    former = [record.model_copy(update={"version": "0.1.0"}) for record in kept["codex"][0]]
-    page = table_page({**kept, "codex": [former, *kept["codex"]]}, known_from_profiles())
+    last = kept["codex"][-1]
+    former = [record.model_copy(update={"version": "0.1.0"}) for record in last]
+    page = table_page({**kept, "codex": [former, last]}, known_from_profiles())
     path = tmp_path_factory.mktemp("matrix") / "table.html"
     path.write_text(page.replace("</html>", _MEASURED), "utf-8")
     return path
