@@ -29,7 +29,7 @@ LOWEST += -W "ignore:The anyio.abc.BlockingPortal alias:DeprecationWarning"
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast lowest attack coverage check check-style check-types check-imports check-locks format docs site conformance frameworks lab new-host build lock soak bench tokens load fleet clean
+.PHONY: help setup demo test test-fast lowest attack coverage check check-style check-types check-imports check-locks format docs site conformance frameworks lab lab-diff lab-report new-host build lock soak bench tokens load fleet clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -95,6 +95,12 @@ frameworks: setup ## run agent frameworks alone and with the gateway (FRAMEWORKS
 lab: setup ## run real hosts and agent frameworks directly and with the gateway, and print the table (HOSTS="claude-code codex": only these)
 	@$(BIN)/python -m lab.run_hosts $(HOSTS)
 	@$(BIN)/python docs/generate.py
+
+lab-diff: $(VENV)/.gateway ## say in words what changed between two runs (OLD=v1.0.0, or files: OLD=... NEW=...)
+	@$(BIN)/python -m lab.diff $(OLD) $(NEW)
+
+lab-report: $(VENV)/.gateway ## propose changes of profiles that follow from runs (FILES="codex.json": calibrations, or results of the lab)
+	@$(BIN)/python -m lab.report $(FILES)
 
 new-host: $(VENV)/.gateway ## write the skeleton of a host's profile and simulator (NAME="acme-ide"), and say what to do next
 	@$(BIN)/python -m lab.new_host "$(NAME)"

@@ -1,7 +1,8 @@
 """Build the documentation as a site: `python docs/build_site.py`; it fails on a link that leads nowhere.
 
 The pages are those of the repository. Zensical renders them; its navigation, and `llms.txt` for models, come from the
-tables of docs/README.md. Beside each page lies its Markdown, which `llms.txt` links to.
+tables of docs/README.md. Beside each page lies its Markdown, which `llms.txt` links to. `matrix/` has the matrix of
+hosts: JSON, badges, and a table with filters.
 """
 
 import json
@@ -17,6 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT / "docs"), str(ROOT)]
+from matrix_page import published  # noqa: E402 - the module beside this one, and lab
+
 REPOSITORY = "https://github.com/mcp-multimodal-gateway/mcp-multimodal-gateway/blob/main/"
 """Where files are shown that are no pages."""
 
@@ -73,6 +77,8 @@ def with_links(text: str, name: str, pages: dict[str, str]) -> tuple[str, set[st
         index = f"{file}/README.md"
         if file in pages or index in pages:
             place = pages.get(file) or pages[index]
+        elif file.startswith("docs/matrix/"):
+            place = file.removeprefix("docs/")
         elif PurePosixPath(file).suffix in {".png", ".svg"}:
             shown.add(file)
             place = file
@@ -198,6 +204,8 @@ def build(folder: Path) -> str:
                 _write(work / "pages" / file, (ROOT / file).read_bytes())
         for place, text in texts.items():
             _write(work / "pages" / place, text.encode())
+        for place, content in published().items():
+            _write(work / "pages" / "matrix" / place, content)
         (work / "zensical.toml").write_text(configuration(sections), "utf-8")
         done = subprocess.run(
             [sys.executable, "-m", "zensical", "build", "--strict", "--config-file", str(work / "zensical.toml")],

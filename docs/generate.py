@@ -2,7 +2,8 @@
 
 Generated are the rooms in docs/architecture.md, docs/configuration.md, docs/cli.md, docs/envelope.md, docs/models/,
 docs/hosts/, the tables in docs/tokens.md, the values in docs/profiles.md, docs/frameworks.md, the tables of hosts in
-the README and docs/apps.md, and that of clients in docs/proxy.md. A test holds them to the data.
+the README and docs/apps.md, that of clients in docs/proxy.md, docs/hosts/matrix.md and the JSON in docs/matrix. A test
+holds them to the data.
 """
 
 import json
@@ -37,6 +38,7 @@ from host_matrix import (  # noqa: E402
 )
 from host_pages import host_pages  # noqa: E402
 from host_runs import lab_page  # noqa: E402
+from matrix_page import matrix_pages  # noqa: E402
 from matrix_table import matrix_table  # noqa: E402
 from peer_tables import tables  # noqa: E402
 from rooms import drawing, table  # noqa: E402
@@ -64,6 +66,7 @@ def pages() -> dict[Path, str]:
         DOCS / "hosts" / "evidence.md": evidence_page(profiles),
         DOCS / "hosts" / "lab.md": lab_page(),
         **{DOCS / "hosts" / name: text for name, text in host_pages(profiles).items()},
+        **matrix_pages(profiles),
     }
 
 
@@ -238,7 +241,7 @@ def main() -> int:
     for path, text in stale.items():
         print(f"{'out of date' if '--check' in sys.argv else 'written'}: {path.relative_to(DOCS.parent)}")
         if "--check" not in sys.argv:
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8")
     return 1 if stale and "--check" in sys.argv else 0
 

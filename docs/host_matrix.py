@@ -41,7 +41,8 @@ _BEFORE = f"""# Hosts
 so that its model sees it. The first column links to the values of each host with their [evidence](evidence.md), the
 second to instructions for registering the gateway there. In every other host, add the gateway by hand like any MCP
 server; the command is `mcp-gateway serve`. A host that cannot run a command, such as ChatGPT or Claude on the web,
-takes the address of `mcp-gateway serve --http`, and logs in: [access](../access.md).
+takes the address of `mcp-gateway serve --http`, and logs in: [access](../access.md). What each model sees of each kind
+of result, by version: [matrix](matrix.md).
 
 - *known from*: *measured with VERSION, on DATE*: the requests of the real host were captured ([those that the lab
   runs](lab.md)); *from source*: its code was read; *reported*: somebody said so. A host about which nothing is known is

@@ -76,7 +76,9 @@ def _page(host: HostFormat, profile: Profile | None, profiles: Mapping[str, Prof
     parts += [" ".join(shown.about.split()) + "\n", "| | |", "|---|---|", *_shows(shown), "", "## Its limits\n"]
     parts += ["| limit | value | evidence |", "|---|---|---|", *_limits(shown), ""]
     there = f"[what is known](evidence.md#{shown.name}), or `mcp-gateway profiles show {shown.name}`"
-    parts.append(f"Every value with its evidence: {there}.\n")
+    parts.append(
+        f"Every value with its evidence: {there}. What it shows of each kind of result: [matrix](matrix.md).\n"
+    )
     return "\n".join(parts)
 
 

@@ -20,7 +20,7 @@ before the same server (`mcp-gateway serve --profile ...`). What is judged is th
 
 *seen*, *named*, *lost*, *refused* and *failed* are explained with the [frameworks](../frameworks.md), which are run in
 the same way. The counts are of cases that are *seen*, followed by those that are *named*. [lab](../../lab/README.md)
-says how to run one, and how to add another.
+says how to run one, and how to add another. The [matrix](matrix.md) has the same as JSON, with the earlier versions.
 
 | host | version | run on | model API | directly | with the gateway | profile |
 |---|---|---|---|---|---|---|

@@ -72,15 +72,16 @@ def _cell(finding: Finding) -> Any:
 
 def records(folder: Path = FOLDER) -> tuple[Record, ...]:
     """Every file, in the order of the titles."""
-    found = (_record(path) for path in folder.glob("*.toml"))
+    found = (read_record(path.stem, path.read_text("utf-8")) for path in folder.glob("*.toml"))
     return tuple(sorted(found, key=lambda record: record.title.casefold()))
 
 
-def _record(path: Path) -> Record:
-    data = tomllib.loads(path.read_text("utf-8"))
+def read_record(name: str, text: str) -> Record:
+    """Read the file of a framework or a host."""
+    data = tomllib.loads(text)
     apis: dict[str, Any] = {name: value for name, value in data.items() if isinstance(value, dict)}
     return Record(
-        name=path.stem,
+        name=name,
         title=data["title"],
         package=data["package"],
         version=data["version"],

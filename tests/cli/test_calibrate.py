@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from gateway.core.profiles.matrix import read_matrix
+
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Unix sockets are POSIX's")
 
 
@@ -111,3 +113,39 @@ def test_who_reports_nothing_right_is_not_calibrated(start, pictures, folder):
     assert calibrate.wait() == 1
     assert host["problem"] == "the model did not report the code in plain text"
     assert not folder.exists()
+
+
+def test_what_was_read_is_shown_and_written_to_a_file_to_send_in(start, pictures, folder, tmp_path):
+    file = tmp_path / "some-host.json"
+    gateway = start("serve", "--config", pictures())
+    gateway.initialize("/home/ann/Some Host")
+    calibrate = start("calibrate", "--export", str(file), "--yes")
+    calibrate.line_with("Please calibrate the gateway.")
+    until_offered(gateway)
+    reads_text_alone(gateway)
+    said = "\n".join(calibrate.rest(calibrate.err))
+    assert calibrate.wait() == 0
+    text = file.read_text()
+    assert text.rstrip() in said
+    assert not re.search(r"(?<!\d)\d{5}(?!\d)|/home|ann|" + re.escape(str(tmp_path)), text.replace("text_52000", ""))
+    records = read_matrix(file.read_bytes(), file.name)
+    assert {(one.host, one.title, one.version, one.model) for one in records} == {
+        ("some-host", "Some Host", "1", "tiny-1")
+    }
+    cells = {one.case: one.directly.verdict for one in records}
+    assert (cells["text"], cells["chart"], cells["sound"]) == ("seen", "lost", "lost")
+
+
+def test_a_file_that_cannot_be_written_is_said_before_anybody_waits(command, tmp_path):
+    there = tmp_path / "there.json"
+    there.write_text("mine")
+    for arguments, words in (
+        ((str(there), "--yes"), "is there already"),
+        ((str(tmp_path / "missing" / "x.json"), "--yes"), "is not a folder"),
+        ((str(tmp_path / "new.json"),), "give --yes"),
+    ):
+        ended = command("calibrate", "--export", *arguments)
+        assert ended.code != 0
+        assert words in ended.err
+        assert "Please calibrate" not in ended.err
+    assert there.read_text() == "mine"

@@ -15,6 +15,7 @@ from gateway.config.load_settings import load_settings
 from gateway.config.schema import FILE_VERSION, StoreSettings
 from gateway.content.store.objects import ObjectStore
 from gateway.content.store.records import CONTENT_VERSION
+from gateway.core.profiles.matrix import MATRIX_FORMAT
 from gateway.errors import ExpiredHandle, StoreUnavailable
 from gateway.hosts.config_files.backups import RECORD_VERSION, Backups, digest
 from gateway.serving.authorization.sql_database import VERSION
@@ -128,6 +129,7 @@ def test_the_docs_have_the_formats_of_this_version():
         "past calls of the console": str(CALL_FILE_VERSION),
         "records of hosts' files": str(RECORD_VERSION),
         "stored content": str(CONTENT_VERSION),
+        "files of calibrations": str(MATRIX_FORMAT),
     }
 
 

@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import jsonschema_rs
 import pytest
 
 from docs import build_site
@@ -43,6 +44,19 @@ def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     for page in site.rglob("*.html"):
         tags = re.findall(r"<(?:script|img|iframe)[^>]*>|<link[^>]*stylesheet[^>]*>", page.read_text("utf-8"))
         assert [tag for tag in tags if re.search(r"(?:src|href)=.?https?:", tag)] == [], page
+
+
+def test_the_matrix_is_published_whole_and_links_lead_to_it(site: Path) -> None:
+    schema = jsonschema_rs.validator_for(json.loads((site / "matrix/schema.json").read_text("utf-8")))
+    everything = json.loads((site / "matrix/all.json").read_text("utf-8"))
+    schema.validate(everything)
+    rows = re.findall(r"<tr [^>]*data-host", (site / "matrix/table.html").read_text("utf-8"))
+    assert len(rows) == len(everything["records"])
+    page = (site / "hosts/matrix/index.html").read_text("utf-8")
+    links = re.findall(r'(?:href|src)="(\.\./\.\./matrix/[^"#]+)"', page)
+    assert len(links) > 40
+    assert [link for link in links if not (site / "hosts/matrix" / link).is_file()] == []
+    assert (site / "matrix" / "../hosts/matrix/index.html").is_file()
 
 
 def test_llms_txt_names_pages_that_are_there(site: Path) -> None:

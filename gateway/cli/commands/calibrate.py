@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from gateway.cli.calibration_file import check_export, export_calibration
 from gateway.cli.command_context import AsJson, ConfigFile
 from gateway.cli.exit_codes import DONE, FAILED, complain
 from gateway.cli.running_gateways import Name, Pid
@@ -43,12 +44,19 @@ def calibrate(
     name: Name = None,
     config: ConfigFile = None,
     minutes: Annotated[float, typer.Option("--minutes", min=0.01, max=1_000, help="Minutes to wait for a host.")] = 30,
+    export: Annotated[
+        Path | None,
+        typer.Option("--export", metavar="FILE", help="Also write what was read to a new file, to be sent in."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Write the file without asking.")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Measure what a host really shows its model, with codes that the model can report only if it sees them.
 
     The findings become a profile of your own for this host, its version and its model, which is used from then on.
     """
+    if export is not None:
+        check_export(export, yes=yes)
     until = time.time() + 60 * minutes
     request = _CalibrationRequest(until, host, pid, name, str(config.absolute()) if config is not None else None)
     pending = _left(until, host)
@@ -70,6 +78,8 @@ def calibrate(
     if not as_json:
         for line in _summary(ended):
             say(line)
+    if export is not None and export_calibration(ended, export, yes=yes):
+        remark(f"{export} is written; nothing is sent: attach it to an issue of the project")
     return DONE
 
 

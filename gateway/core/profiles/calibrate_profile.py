@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, Literal
 
 from gateway.core.profiles.client_names import normalise_client_name, separated
 from gateway.core.profiles.profile import Fact, Match, Profile, ProfileSource
@@ -64,6 +64,10 @@ _SAY_NOTHING = frozenset({"", "mcp"})
 """Names that do not identify a host: the Python SDK's default is used by every script that sets none."""
 
 
+When = Literal["at once", "a turn late", "not"]
+"""When a block was read."""
+
+
 @dataclass(frozen=True)
 class Sight:
     """The blocks that were shown and asked about, those read at once, and those read after the user's next message.
@@ -78,6 +82,15 @@ class Sight:
     def saw(self, block: str) -> bool:
         """Whether the block's code was read at all."""
         return block in self.now or block in self.later
+
+    @property
+    def read(self) -> dict[str, When]:
+        """Every block that was shown, and when it was read."""
+        shown = [block for blocks in PARTS.values() for block in blocks if block in self.shown]
+        return {
+            block: "at once" if block in self.now else "a turn late" if block in self.later else "not"
+            for block in shown
+        }
 
     @property
     def is_trusted(self) -> bool:

@@ -251,5 +251,6 @@ def _progress_of(host: _Host) -> dict[str, Any]:
         "used": finished.used,
         "extends": finished.extends,
         "learned": list(finished.learned),
+        "read": session.sight.read if finished.profile else {},
         "problem": finished.problem,
     }
