@@ -19,6 +19,7 @@ from gateway.core.model.caller import Caller
 from gateway.errors import StateUnavailable
 from gateway.routing.long_calls import long_call_in
 from gateway.routing.replica_port import CallElsewhere, SharedUse
+from gateway.serving.cluster.claim_log import ClaimLog
 from gateway.serving.cluster.forward_request import BrokenOff, Forwarder, Unreachable, forwarding_client
 from gateway.serving.cluster.hop_mark import HopMarks, remember_path
 from gateway.serving.cluster.keys import TAG
@@ -77,7 +78,8 @@ class Cluster:
         self.index = SessionIndex(self.connection, self.own, settings.http.session_idle)
         self.journal = SessionNotes(self.index)
         self._soon = Soon(self.connection)
-        self._owners = StateOwners(self.connection, self.replicas, self.index)
+        log = ClaimLog(self.connection) if use is None else None  # the workers' file does not forget
+        self._owners = StateOwners(self.connection, self.replicas, self.index, log)
         self._tasks = TaskIndex(self.connection, self._soon, self.replicas)
         self.use: SharedUse = self._use_in_redis() if use is None else use(self._living)
         self.upstream_of: StateOf = lambda params, caller: None
@@ -311,6 +313,7 @@ class Cluster:
             tasks.start_soon(self.index.run)
             tasks.start_soon(self._soon.run)
             tasks.start_soon(self._agree)
+            tasks.start_soon(self._owners.follow, self.replicas.pause)
             tasks.start_soon(self.replicas.run)
             try:
                 yield

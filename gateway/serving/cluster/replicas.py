@@ -83,6 +83,11 @@ class Replicas:
         self._looking = anyio.Lock()
         self._wake = anyio.Event()
 
+    @property
+    def pause(self) -> float:
+        """Seconds between two looks."""
+        return self._lost_after / _BEATS
+
     def others(self) -> Sequence[Replica]:
         """Return the other replicas that are there."""
         before = self._clock() - self._lost_after
@@ -111,7 +116,7 @@ class Replicas:
         """Run forever: say that this replica is there, and look for the others."""
         while True:
             await self.look()
-            with anyio.move_on_after(self._lost_after / _BEATS):
+            with anyio.move_on_after(self.pause):
                 await self._wake.wait()
             self._wake = anyio.Event()
 
