@@ -49,6 +49,8 @@ logger = logging.getLogger(__name__)
 
 _LEAVING_SECONDS = 5.0
 """Time to hand the sessions over."""
+_LEAST_LEASE_SECONDS = 30.0
+"""The least time that holds what a replica says of the calls that it runs. It is said again at each look."""
 _TELLING_SECONDS = 2.0
 """How long an answer waits until the other replicas can know what it names: its host does not wait forever."""
 
@@ -91,7 +93,8 @@ class Cluster:
         self._forwarder = Forwarder(client, marks)
 
     def _use_in_redis(self) -> SharedUse:
-        return RedisUse(self.connection, self._soon, self.own, self._living)
+        lease = max(_LEAST_LEASE_SECONDS, 2 * self._settings.cluster.lost_after)
+        return RedisUse(self.connection, self._soon, self.own, self._living, lease)
 
     def _living(self) -> Sequence[str]:
         return [one.id for one in self.replicas.others()]
@@ -351,6 +354,7 @@ class Cluster:
 
     def _found(self) -> None:
         """Redis has answered: it is told again what could not be written while it was away for a moment."""
+        self.use.renew()
         if self._soon.has_dropped:
             self._rewrite()
 
@@ -358,6 +362,7 @@ class Cluster:
         self._soon.has_dropped = False
         self._owners.rewrite(self._soon)
         self._tasks.rewrite()
+        self.use.renew()
 
 
 def _home_name(principal: str) -> str:

@@ -11,9 +11,10 @@ from typing import Literal
 import anyio
 
 from gateway._version import __version__
-from gateway.core.model.json_values import as_object, as_text
+from gateway.core.model.json_values import as_text
 from gateway.errors import StateUnavailable
 from gateway.serving.cluster.keys import REPLICAS, replica_key
+from gateway.serving.cluster.read_record import read_record
 from gateway.serving.databases.shared_records import SharedRecords
 
 logger = logging.getLogger(__name__)
@@ -197,10 +198,7 @@ class Replicas:
 
 def _read(text: str) -> Replica | None:
     """Return what a replica says of itself; None if it is of a version that says something else."""
-    try:
-        said = as_object(json.loads(text))
-    except ValueError:
-        return None
+    said = read_record(text) or {}
     name, address = as_text(said.get("id")), as_text(said.get("address"))
     if name is None or address is None or not address.startswith(("http://", "https://")):
         return None
