@@ -50,6 +50,14 @@ class SharedUse(Protocol):
         """Count more, soon: what a call has cost; for `calls_at_once`, -1 when it has ended."""
         ...
 
+    async def repeated(self, what: tuple[str, str], seconds: float) -> int:
+        """Count that something has happened again, and return how often it did, with no longer than that in between.
+
+        Raises:
+            StateUnavailable: nobody knows at present.
+        """
+        ...
+
     def renew(self) -> None:
         """Say again, soon, how many calls run here: the others may not have heard it. To be called now and then."""
         ...

@@ -9,6 +9,7 @@ from gateway.errors import StateUnavailable
 from gateway.routing.replica_port import AT_ONCE, Exceeded, SharedLimit
 from gateway.serving.cluster.keys import use_key
 from gateway.serving.databases.local_records import LocalRecords
+from gateway.serving.databases.shared_records import Pipe
 
 _MINUTE = 60.0
 _DAY = 86_400
@@ -56,6 +57,18 @@ class LocalUse:
         self._running[key] += amount
         self._unsaid.add(key)
         self.renew()
+
+    async def repeated(self, what: tuple[str, str], seconds: float) -> int:
+        """Count that something has happened again (`SharedUse.repeated`)."""
+        key = use_key(*what, "repeated")
+
+        async def count(pipe: Pipe) -> int:
+            found = int(await pipe.get(key) or 0) + 1
+            pipe.multi()
+            pipe.set(key, str(found), ex=seconds)
+            return found
+
+        return await self._records.decided(count, key)
 
     def renew(self) -> None:
         """Say how many calls run, where that was not possible before (`SharedUse.renew`)."""

@@ -117,6 +117,15 @@ class RedisUse:
         self._say(key)
         self._less([])
 
+    async def repeated(self, what: tuple[str, str], seconds: float) -> int:
+        """Count that something has happened again (`SharedUse.repeated`)."""
+        key = use_key(*what, "repeated")
+        async with self._connection.reached() as redis, redis.pipeline(transaction=True) as pipe:
+            pipe.incr(key)
+            pipe.pexpire(key, round(seconds * 1_000))
+            count, _ = await pipe.execute()
+        return int(count)
+
     def renew(self) -> None:
         """Say again how many calls run (`SharedUse.renew`)."""
         for key in self._running:

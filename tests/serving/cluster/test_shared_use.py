@@ -97,3 +97,13 @@ async def test_what_runs_for_long_is_counted_as_long_as_it_is_said_again(make: M
         one.renew()
         await soon.rest()
     assert await two.begin([TWO]) is not None
+
+
+async def test_what_happens_again_is_counted_by_all_until_it_has_not_for_a_while(
+    make: Make, redis: RedisServer
+) -> None:
+    (one, _), (two, _) = make("one", redis.url), make("two", redis.url)
+    assert [await use.repeated(("wrong", "1.2.3.4"), 1) for use in (one, two, one)] == [1, 2, 3]
+    assert await two.repeated(("wrong", "1.2.3.5"), 1) == 1
+    await anyio.sleep(1.5)
+    assert await two.repeated(("wrong", "1.2.3.4"), 1) == 1

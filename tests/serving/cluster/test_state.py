@@ -119,6 +119,18 @@ def test_requests_a_minute_are_counted_by_all_replicas_together(replicas: Replic
     assert 200 in asked(BOB, 4), "without Redis, each counts for itself"
 
 
+def test_wrong_tokens_are_slowed_down_by_all_replicas_together(replicas: Replicas) -> None:
+    first, second = replicas.start(), replicas.start()
+    known = {"Authorization": "Bearer a-wrong-token-0123456789"}
+    for _ in range(6):
+        assert first.get("/metrics", **known)[0] == 401
+    began = time.monotonic()
+    assert second.get("/metrics", **known)[0] == 401
+    assert time.monotonic() - began >= 1, "the seventh is answered after 1 s, wherever it comes to"
+    replicas.redis.stop()
+    assert second.get("/metrics", **known)[0] == 401
+
+
 def test_without_redis_what_needs_none_goes_on_and_afterwards_everything_does(
     replicas: Replicas, host: Callable[..., Host]
 ) -> None:

@@ -166,3 +166,13 @@ async def test_a_call_that_ended_while_the_file_could_not_be_used_is_given_back_
     assert await second.begin([at_once]) is not None
     first.renew()
     assert await second.begin([at_once]) is None
+
+
+async def test_what_happens_again_is_counted_by_all_until_it_has_not_for_a_while(
+    records: tuple[LocalRecords, LocalRecords], clock: Clock
+) -> None:
+    first = LocalUse(records[0], "one", lambda: ["two"], clock)
+    second = LocalUse(records[1], "two", lambda: ["one"], clock)
+    assert [await use.repeated(("wrong", "1.2.3.4"), 60) for use in (first, second, first)] == [1, 2, 3]
+    clock.now += 61
+    assert await second.repeated(("wrong", "1.2.3.4"), 60) == 1
