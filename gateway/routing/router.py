@@ -33,7 +33,7 @@ from gateway.errors import (
     UnknownToolset,
 )
 from gateway.routing.approvals import Approvals, CallToApprove, Verdict
-from gateway.routing.availability import Availability
+from gateway.routing.availability import Availability, WaitingLists
 from gateway.routing.call_logins import CallLogins
 from gateway.routing.call_rules import NOBODY, CallRules
 from gateway.routing.caller_limits import CallerLimits, CountedRequest
@@ -566,6 +566,11 @@ class Router:
             self._release(session)
         else:
             self._long_calls.left(session, partial(self._release, session))
+
+    @property
+    def waiting_lists(self) -> WaitingLists:
+        """The requests for lists that wait for upstreams."""
+        return self._availability.lists
 
     async def long_calls_ended(self) -> None:
         """Wait until no call runs whose request has been answered."""
