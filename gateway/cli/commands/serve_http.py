@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from gateway.cli.cluster_membership import join, link_key_of, opened_cluster
+from gateway.cli.cluster_membership import at_their_replica, join, link_key_of, opened_cluster
 from gateway.cli.commands.proxy import proxy_beside
 from gateway.cli.controlled_gateway import HostFacingState, Start, controlled_gateway
 from gateway.cli.experimental_parts import discovery_of, file_routes, identity_over_http
@@ -153,6 +153,9 @@ async def serve_http_with(
             access.rates.shared = None if cluster is None else cluster.use
             record_access(gateway.audit, access, authorization)
             running = serving.running
+            document = client_document(own.public_url) if own.public_url else None
+            if worker is not None:
+                gateway.login_desk.on_completed = worker.report_login
             console = await serving.console.console() if settings.console.enabled and serving.console else None
             app = http_app(
                 router,
@@ -167,7 +170,7 @@ async def serve_http_with(
                     *tool_api_routes(gateway, settings, access, running, cluster),
                 ],
                 public=[
-                    *login_routes(gateway.login_desk, client_document(own.public_url) if own.public_url else None),
+                    *at_their_replica(login_routes(gateway.login_desk, document), cluster),
                     *([] if authorization is None else authorization.routes()),
                     *counted(file_routes(gateway), running),
                     *console_routes(console, access),

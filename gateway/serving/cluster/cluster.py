@@ -24,7 +24,7 @@ from gateway.serving.cluster.forward_request import BrokenOff, Forwarder, Unreac
 from gateway.serving.cluster.hop_mark import HopMarks, remember_path
 from gateway.serving.cluster.keys import TAG
 from gateway.serving.cluster.own_address import own_address, reaches_no_other
-from gateway.serving.cluster.replicas import Replica, Replicas, new_id
+from gateway.serving.cluster.replicas import Replica, Replicas, new_id, replica_in
 from gateway.serving.cluster.session_forwarding import SessionForwarding, answer_broken_off
 from gateway.serving.cluster.session_index import SessionIndex, SessionRecord
 from gateway.serving.cluster.session_notes import SessionNotes
@@ -138,6 +138,15 @@ class Cluster:
         if there is None or not await self._forwarded(there, scope, receive, send):
             words = "the replica that has the stream is gone: open another stream"
             await refused_response(404, words)(scope, receive, send)
+
+    async def passed_on_by_name(self, name: str, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Pass a request on to the replica that has given out a name (`ReplicaPort.own` and a dot before it).
+
+        Return false if that is this one, or it is gone.
+        """
+        replica = None if HOP_SCOPE in scope else replica_in(name)
+        there = None if replica in (None, self.own) else await self.replicas.find(replica)
+        return there is not None and await self._forwarded(there, scope, receive, send)
 
     async def answered_elsewhere(
         self,

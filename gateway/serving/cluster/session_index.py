@@ -84,6 +84,13 @@ class SessionIndex:
         self._due[session] = None
         self._wake.set()
 
+    async def write_now(self, session: str) -> None:
+        """Write the record of a session, and wait for that; while Redis is away, it is written later."""
+        try:
+            await self._write([session], self._own)
+        except StateUnavailable:
+            self.changed(session)
+
     def remove(self, session: str) -> None:
         """Forget a session that has ended, unless it ended because this replica stops."""
         if not self._is_frozen and self._records.pop(session, None) is not None:

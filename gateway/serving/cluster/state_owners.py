@@ -117,7 +117,7 @@ class StateOwners:
             await self.home(upstream, owner)
         elif record is not None and upstream not in record.upstreams:
             record.upstreams.append(upstream)
-            self._index.changed(session)
+            await self._index.write_now(session)  # nobody else would know of it if this replica were killed now
         if (upstream, owner) in self._lost:
             words = self._lost.pop((upstream, owner))
             _put(self._told, (upstream, owner), None)

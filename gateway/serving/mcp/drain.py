@@ -4,7 +4,8 @@
 """
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
 
 import anyio
 from starlette.datastructures import Headers
@@ -45,7 +46,7 @@ class Drain:
         """Called when it begins: other replicas are told."""
         self.after: list[Callable[[], Awaitable[None]]] = []
         """Called when the running requests have ended, or the grace has: sessions are handed over."""
-        self.meanwhile: list[Callable[[], Awaitable[None]]] = []
+        self.meanwhile: list[Callable[[], Coroutine[Any, Any, None]]] = []
         """Run from the beginning on, until `after`: sessions are handed over before, where nothing of them runs."""
 
     @property

@@ -1,6 +1,6 @@
 """Offers of logins: who may use a link, how often, and for how long."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import pytest
 
@@ -15,6 +15,8 @@ SECRET = "the secret of a browser"
 
 class Logins:
     """Begins and completes whatever is asked."""
+
+    named: Callable[[str], str] = str
 
     def __init__(self) -> None:
         self.begun: dict[str, LoginKey] = {}
