@@ -27,6 +27,8 @@ _GONE = "the replica of the gateway that held its state is gone, and its state i
 _PERHAPS_ELSEWHERE = (
     "the replicas of the gateway cannot be asked at present which of them holds its state, so it is not to be had"
 )
+_ELSEWHERE = "another replica of the gateway holds its state, and this call cannot be passed on to it"
+_BY_ITSELF = "call its tools by themselves, not in one script with those of other servers; or try again in a moment"
 
 Key = TypeVar("Key", bound=Hashable)
 Kept = TypeVar("Kept")
@@ -109,12 +111,13 @@ class StateOwners:
         """Note that the state is here.
 
         Raises:
-            UpstreamUnavailable: it was lost with the replica that had it. It is raised once.
+            UpstreamUnavailable: it was lost with the replica that had it, raised once; or it is at another one.
         """
         session = owner.removeprefix(owner_by_session(""))
         record = self._index.of(session) if session != owner else None
         if session == owner:
-            await self.home(upstream, owner)
+            if await self.home(upstream, owner) is not None:
+                raise UpstreamUnavailable(upstream, _ELSEWHERE, remedy=_BY_ITSELF)
         elif record is not None and upstream not in record.upstreams:
             record.upstreams.append(upstream)
             await self._index.write_now(session)  # nobody else would know of it if this replica were killed now

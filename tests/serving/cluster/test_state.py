@@ -131,6 +131,29 @@ def test_wrong_tokens_are_slowed_down_by_all_replicas_together(replicas: Replica
     assert second.get("/metrics", **known)[0] == 401
 
 
+def test_a_script_acts_on_the_states_that_it_names_or_says_that_they_are_at_several_replicas(
+    replicas: Replicas, host: Callable[..., Host]
+) -> None:
+    server = (
+        f"command = {json.dumps(sys.executable)}\nargs = [{json.dumps(str(SERVERS / 'stateful_stdio.py'))}, 'also']"
+    )
+    changes = '[code_mode]\nenabled = true\nmay_change = ["own__*", "also__*"]\n'
+    replicas.more = f"[upstreams.also]\n{server}\n{changes}"
+    first, second = replicas.start(), replicas.start()
+    alice = host()
+    for at in (first, second):
+        assert {"own__count", "also__count"} <= set(alice.ask_tools(at))
+    assert alice.now(first, "own__count").startswith("1 ")
+    assert alice.now(second, "also__count").startswith("1 ")
+    for number, at in enumerate((first, second), start=2):
+        for tool in ("own__count", "also__count"):
+            assert alice.now(at, "gateway_run", code=f"print(await {tool}())").startswith(f"{number} "), tool
+    both = alice.now(first, "gateway_run", code="print(await own__count(), await also__count())")
+    assert "another replica of the gateway holds its state" in both
+    assert "by themselves" in both
+    assert alice.now(first, "own__count").split()[0] in ("4", "3")
+
+
 def test_without_redis_what_needs_none_goes_on_and_afterwards_everything_does(
     replicas: Replicas, host: Callable[..., Host]
 ) -> None:
