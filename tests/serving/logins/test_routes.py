@@ -17,7 +17,8 @@ pytestmark = pytest.mark.anyio
 class Logins:
     """Begins and completes whatever is asked."""
 
-    named: Callable[[str], str] = str
+    def __init__(self) -> None:
+        self.named: Callable[[str], str] = str
 
     async def begin(
         self, upstream: str, principal: str, redirect_uri: str, *, scopes: Sequence[str] = ()

@@ -16,9 +16,8 @@ SECRET = "the secret of a browser"
 class Logins:
     """Begins and completes whatever is asked."""
 
-    named: Callable[[str], str] = str
-
     def __init__(self) -> None:
+        self.named: Callable[[str], str] = str
         self.begun: dict[str, LoginKey] = {}
 
     async def begin(
