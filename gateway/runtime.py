@@ -140,6 +140,7 @@ class Gateway:
             return upstreams[upstream].for_principal(caller.principal).owner_for(caller)
 
         self._rooms.bridge.join(replica.own, replica.state_key)
+        self.logins.named = lambda secret: f"{replica.own}.{secret}"
         self.router.join(replica, owner_for)
 
     async def logged_in(self, upstream: str, principal: str) -> None:

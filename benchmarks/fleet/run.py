@@ -123,12 +123,12 @@ def _faults(options: Options) -> Sequence[tuple[str, Fault]]:
 
     return (
         ("nothing happens", nothing),
+        ("a replica is killed", kill),
+        ("a replica is drained", drain),
         ("a replica is added", add),
         (f"Redis is gone for {options.redis_away:g} s, and comes back empty", restart_redis),
         (f"the store refuses connections for {options.store_away:g} s", pull_store),
         (f"the store does not answer for {options.store_away:g} s", silence_store),
-        ("a replica is killed", kill),
-        ("a replica is drained", drain),
         ("nothing happens", nothing),
     )
 

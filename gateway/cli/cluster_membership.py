@@ -9,6 +9,11 @@ from gateway.runtime import Gateway
 from gateway.serving.control.status_report import Serving
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from starlette.routing import BaseRoute
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
     from gateway.serving.cluster.cluster import Cluster
     from gateway.serving.workers.worker import Worker
 
@@ -34,6 +39,27 @@ def join(cluster: "Cluster | None", gateway: Gateway, serving: Serving) -> None:
         gateway.join(cluster)
         if serving.worker_folder is None:
             serving.replicas = cluster.report
+
+
+def at_their_replica(routes: "Sequence[BaseRoute]", cluster: "Cluster | None") -> "Sequence[BaseRoute]":
+    """Return the routes of logins to upstreams, for browsers that come to another replica than the one that has it."""
+    from starlette.routing import Route
+
+    for route in routes:
+        if cluster is not None and isinstance(route, Route):
+            route.app = _at_its_replica(route.app, cluster)
+    return routes
+
+
+def _at_its_replica(app: "ASGIApp", cluster: "Cluster") -> "ASGIApp":
+    from starlette.datastructures import QueryParams
+
+    async def find(scope: "Scope", receive: "Receive", send: "Send") -> None:
+        name = scope["path_params"].get("ticket") or QueryParams(scope["query_string"]).get("state", "")
+        if not await cluster.passed_on_by_name(name, scope, receive, send):
+            await app(scope, receive, send)
+
+    return find
 
 
 def link_key_of(settings: Settings, cluster: "Cluster | None") -> bytes:

@@ -9,7 +9,10 @@ from gateway.runtime import Gateway
 from gateway.serving.console.on_request import CONSOLE_PATH
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from starlette.routing import BaseRoute
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from gateway.serving.access import Access
     from gateway.serving.access.identified import Fault, Identified
@@ -40,6 +43,24 @@ def record_access(trail: "AuditTrail | None", access: "Access", authorization: "
     if authorization is not None:
         authorization.listeners.login_refused = trail.login_refused
         authorization.listeners.host_approval = trail.host_approval
+
+
+def counted(routes: "Sequence[BaseRoute]", running: "RunningRequests") -> "Sequence[BaseRoute]":
+    """Return routes whose requests are counted as running: uploads and downloads, which may take long."""
+    from starlette.routing import Route
+
+    for route in routes:
+        if isinstance(route, Route):
+            route.app = _counted(route.app, running)
+    return routes
+
+
+def _counted(app: "ASGIApp", running: "RunningRequests") -> "ASGIApp":
+    async def count(scope: "Scope", receive: "Receive", send: "Send") -> None:
+        with running.one():
+            await app(scope, receive, send)
+
+    return count
 
 
 def tool_api_routes(

@@ -1,7 +1,7 @@
 """Availability of upstreams: waiting for those that are starting, and errors for those that cannot be reached."""
 
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
 from functools import partial
 
 import anyio
@@ -15,12 +15,44 @@ from gateway.upstream import UpstreamState
 from gateway.upstream.connection.states import what_to_do
 
 
+class WaitingLists:
+    """Requests for lists that wait for upstreams; when the gateway stops, they are answered with what is there."""
+
+    def __init__(self) -> None:
+        self._scopes: set[anyio.CancelScope] = set()
+        self._is_over = False
+
+    @property
+    def number(self) -> int:
+        """How many wait."""
+        return len(self._scopes)
+
+    def end(self) -> None:
+        """Let none wait any longer, from now on."""
+        self._is_over = True
+        for scope in self._scopes:
+            scope.cancel()
+
+    @contextmanager
+    def one(self) -> Generator[None]:
+        """Context manager for a wait, which may be broken off."""
+        with anyio.CancelScope() as scope:
+            self._scopes.add(scope)
+            if self._is_over:
+                scope.cancel()
+            try:
+                yield
+            finally:
+                self._scopes.discard(scope)
+
+
 class Availability:
     """Waits for upstreams that are still starting, once for each upstream and profile: slow ones delay few requests."""
 
     def __init__(self, upstreams: UpstreamsPort) -> None:
         self._upstreams = upstreams
         self._waited: set[tuple[str, str, str]] = set()
+        self.lists = WaitingLists()
 
     def forget(self) -> None:
         """Forget which upstreams were waited for. Called when the set of upstreams has changed."""
@@ -33,6 +65,10 @@ class Availability:
         unless this caller is likely to get different lists or ignores notifications of changes (`hears` is false); see
         `Upstream.prepare`.
         """
+        with self.lists.one():
+            await self._first(profile, seconds, caller, hears=hears)
+
+    async def _first(self, profile: str, seconds: float, caller: Caller, *, hears: bool) -> None:
         began = anyio.current_time()
         upstreams = visible(self._upstreams, caller)
         unknown = [name for name in self.starting(caller) if not _knows(upstreams[name])]

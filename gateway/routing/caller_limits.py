@@ -208,9 +208,11 @@ class CountedRequest:
         if (at_once := self._at_once) is None:
             return lambda: None
         at_once.use.running += 1
+        self._add("calls_at_once", 1)
 
         def release() -> None:
             at_once.use.running -= 1
+            self._add("calls_at_once", -1)
 
         return release
 

@@ -9,6 +9,10 @@ OwnerFor = Callable[[str, Caller], str | None]
 """Returns the owner of the state that a caller's calls to an upstream act on; None if it keeps none for anybody."""
 
 
+AT_ONCE = "calls_at_once"
+"""The limit of running calls, which end; the others count what has been."""
+
+
 class SharedLimit(NamedTuple):
     """A limit that all replicas count together: its name in `Quota`, the maximum, and for whom."""
 
@@ -44,6 +48,18 @@ class SharedUse(Protocol):
 
     def add(self, limit: SharedLimit, amount: int) -> None:
         """Count more, soon: what a call has cost; for `calls_at_once`, -1 when it has ended."""
+        ...
+
+    async def repeated(self, what: tuple[str, str], seconds: float) -> int:
+        """Count that something has happened again, and return how often it did, with no longer than that in between.
+
+        Raises:
+            StateUnavailable: nobody knows at present.
+        """
+        ...
+
+    def renew(self) -> None:
+        """Say again, soon, how many calls run here: the others may not have heard it. To be called now and then."""
         ...
 
 

@@ -33,7 +33,7 @@ from gateway.errors import (
     UnknownToolset,
 )
 from gateway.routing.approvals import Approvals, CallToApprove, Verdict
-from gateway.routing.availability import Availability
+from gateway.routing.availability import Availability, WaitingLists
 from gateway.routing.call_logins import CallLogins
 from gateway.routing.call_rules import NOBODY, CallRules
 from gateway.routing.caller_limits import CallerLimits, CountedRequest
@@ -207,14 +207,19 @@ class Router:
         try:
             caller = self._able(caller)
             listed = self._listed(caller)
-            name = self._search.inner_call(params, listed).get("name")
+            inner = self._search.inner_call(params, listed)
+            name = inner.get("name")
             routes = self._catalogues.catalogue(listed, caller).routes
         except (ProfileError, InvalidRequest):  # the request is refused for that
             return None
         if (route := routes.get(str(name))) is None or (route.upstream == OWN and route.tool != RUN_TOOL):
             return None
-        # What a script will call is not known, so it goes to the first state that it may act on.
-        named = {route.upstream} if route.upstream != OWN else {one.upstream for one in routes.values()} - {OWN}
+        # What a script will call is only guessed: it goes to the first state that it names, or may act on.
+        named = {route.upstream}
+        if route.upstream == OWN:
+            from gateway.routing.code_mode.upstreams_of_script import upstreams_of_script
+
+            named = upstreams_of_script(inner, routes)
         states = ((one, self._owner_for(one, caller)) for one in sorted(named))
         return next(((one, owner) for one, owner in states if owner is not None), None)
 
@@ -569,6 +574,11 @@ class Router:
             self._release(session)
         else:
             self._long_calls.left(session, partial(self._release, session))
+
+    @property
+    def waiting_lists(self) -> WaitingLists:
+        """The requests for lists that wait for upstreams."""
+        return self._availability.lists
 
     async def long_calls_ended(self) -> None:
         """Wait until no call runs whose request has been answered."""

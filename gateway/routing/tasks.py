@@ -63,7 +63,7 @@ class Tasks:
         client = client_of(caller)
         if self.replica is not None and self._owners.get(client, task_id) is None:
             found = await self.replica.route_of_task(client, task_id)
-            if found is not None:
+            if found is not None and {"upstream", "tool"} <= found.keys():
                 self._owners.put(client, task_id, _read(found))
         return self.route(task_id, caller)
 

@@ -1,5 +1,6 @@
 """A real Redis on a loopback port, with a password. It keeps nothing."""
 
+import signal
 import socket
 import subprocess
 import time
@@ -45,6 +46,11 @@ class RedisServer:
                 time.sleep(0.02)
             else:
                 return
+
+    def hang(self, *, ended: bool = False) -> None:
+        """Let it take connections, and answer nothing, until that has `ended`."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT if ended else signal.SIGSTOP)
 
     def stop(self) -> None:
         """Kill it, and with it all that it knows."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from gateway.cli.cluster_membership import join, link_key_of, opened_cluster
+from gateway.cli.cluster_membership import at_their_replica, join, link_key_of, opened_cluster
 from gateway.cli.commands.proxy import proxy_beside
 from gateway.cli.controlled_gateway import HostFacingState, Start, controlled_gateway
 from gateway.cli.experimental_parts import discovery_of, file_routes, identity_over_http
@@ -21,7 +21,7 @@ from gateway.cli.http_addresses import (
     tell_of_console,
     tell_where,
 )
-from gateway.cli.http_routes import authorization_server, console_routes, record_access, tool_api_routes
+from gateway.cli.http_routes import authorization_server, console_routes, counted, record_access, tool_api_routes
 from gateway.cli.shared_hosts import HostsBeside
 from gateway.cli.stop_request import StopRequest, stop_or_end
 from gateway.config.schema import HttpSettings, Settings
@@ -104,7 +104,6 @@ async def serve_http_with(
     from gateway.serving.content.routes import content_routes
     from gateway.serving.logins.routes import login_routes
     from gateway.serving.mcp.http import http_app
-    from gateway.serving.mcp.running_requests import RunningRequests
     from gateway.serving.mcp.security import check_bind
     from gateway.system.large_blocks import reuse_large_blocks
     from gateway.upstream.authorization.client_identification import client_document
@@ -153,7 +152,10 @@ async def serve_http_with(
             join(cluster, gateway, serving)
             access.rates.shared = None if cluster is None else cluster.use
             record_access(gateway.audit, access, authorization)
-            running = RunningRequests()
+            running = serving.running
+            document = client_document(own.public_url) if own.public_url else None
+            if worker is not None:
+                gateway.login_desk.on_completed = worker.report_login
             console = await serving.console.console() if settings.console.enabled and serving.console else None
             app = http_app(
                 router,
@@ -164,13 +166,13 @@ async def serve_http_with(
                 toolsets=lambda: router.toolsets,
                 telemetry=router.telemetry,
                 content=[
-                    *content_routes(gateway.store, gateway.links, settings.content),
+                    *counted(content_routes(gateway.store, gateway.links, settings.content), running),
                     *tool_api_routes(gateway, settings, access, running, cluster),
                 ],
                 public=[
-                    *login_routes(gateway.login_desk, client_document(own.public_url) if own.public_url else None),
+                    *at_their_replica(login_routes(gateway.login_desk, document), cluster),
                     *([] if authorization is None else authorization.routes()),
-                    *file_routes(gateway),
+                    *counted(file_routes(gateway), running),
                     *console_routes(console, access),
                 ],
                 bases=Bases(own.root_path, settings.http.trusted_proxies),

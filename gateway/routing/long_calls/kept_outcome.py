@@ -54,7 +54,8 @@ def _error_json(error: Exception) -> dict[str, Any]:
 def _error(said: Mapping[str, Any], upstream: str) -> GatewayError:
     message, remedy = as_text(said.get("message")) or "it failed", as_text(said.get("remedy"))
     if said.get("kind") == _REFUSED:
-        return UpstreamRefused(upstream, int(said.get("code") or 0), message, said.get("data"))
+        code = said.get("code")
+        return UpstreamRefused(upstream, code if isinstance(code, int) else 0, message, said.get("data"))
     if said.get("kind") == _INVALID:
         return InvalidRequest(message, remedy=remedy)
     return UpstreamError(upstream, message.removeprefix(f"upstream {upstream!r}: "), remedy=remedy)

@@ -19,11 +19,12 @@ from gateway.core.model.caller import Caller
 from gateway.errors import StateUnavailable
 from gateway.routing.long_calls import long_call_in
 from gateway.routing.replica_port import CallElsewhere, SharedUse
+from gateway.serving.cluster.claim_log import ClaimLog
 from gateway.serving.cluster.forward_request import BrokenOff, Forwarder, Unreachable, forwarding_client
 from gateway.serving.cluster.hop_mark import HopMarks, remember_path
 from gateway.serving.cluster.keys import TAG
 from gateway.serving.cluster.own_address import own_address, reaches_no_other
-from gateway.serving.cluster.replicas import Replica, Replicas, new_id
+from gateway.serving.cluster.replicas import Replica, Replicas, new_id, replica_in
 from gateway.serving.cluster.session_forwarding import SessionForwarding, answer_broken_off
 from gateway.serving.cluster.session_index import SessionIndex, SessionRecord
 from gateway.serving.cluster.session_notes import SessionNotes
@@ -48,6 +49,8 @@ logger = logging.getLogger(__name__)
 
 _LEAVING_SECONDS = 5.0
 """Time to hand the sessions over."""
+_LEAST_LEASE_SECONDS = 30.0
+"""The least time that holds what a replica says of the calls that it runs. It is said again at each look."""
 _TELLING_SECONDS = 2.0
 """How long an answer waits until the other replicas can know what it names: its host does not wait forever."""
 
@@ -77,7 +80,8 @@ class Cluster:
         self.index = SessionIndex(self.connection, self.own, settings.http.session_idle)
         self.journal = SessionNotes(self.index)
         self._soon = Soon(self.connection)
-        self._owners = StateOwners(self.connection, self.replicas, self.index)
+        log = ClaimLog(self.connection) if use is None else None  # the workers' file does not forget
+        self._owners = StateOwners(self.connection, self.replicas, self.index, log)
         self._tasks = TaskIndex(self.connection, self._soon, self.replicas)
         self.use: SharedUse = self._use_in_redis() if use is None else use(self._living)
         self.upstream_of: StateOf = lambda params, caller: None
@@ -89,7 +93,8 @@ class Cluster:
         self._forwarder = Forwarder(client, marks)
 
     def _use_in_redis(self) -> SharedUse:
-        return RedisUse(self.connection, self._soon, self.own, self._living)
+        lease = max(_LEAST_LEASE_SECONDS, 2 * self._settings.cluster.lost_after)
+        return RedisUse(self.connection, self._soon, self.own, self._living, lease)
 
     def _living(self) -> Sequence[str]:
         return [one.id for one in self.replicas.others()]
@@ -133,6 +138,15 @@ class Cluster:
         if there is None or not await self._forwarded(there, scope, receive, send):
             words = "the replica that has the stream is gone: open another stream"
             await refused_response(404, words)(scope, receive, send)
+
+    async def passed_on_by_name(self, name: str, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Pass a request on to the replica that has given out a name (`ReplicaPort.own` and a dot before it).
+
+        Return false if that is this one, or it is gone.
+        """
+        replica = None if HOP_SCOPE in scope else replica_in(name)
+        there = None if replica in (None, self.own) else await self.replicas.find(replica)
+        return there is not None and await self._forwarded(there, scope, receive, send)
 
     async def answered_elsewhere(
         self,
@@ -311,6 +325,7 @@ class Cluster:
             tasks.start_soon(self.index.run)
             tasks.start_soon(self._soon.run)
             tasks.start_soon(self._agree)
+            tasks.start_soon(self._owners.follow, self.replicas.pause)
             tasks.start_soon(self.replicas.run)
             try:
                 yield
@@ -348,6 +363,7 @@ class Cluster:
 
     def _found(self) -> None:
         """Redis has answered: it is told again what could not be written while it was away for a moment."""
+        self.use.renew()
         if self._soon.has_dropped:
             self._rewrite()
 
@@ -355,6 +371,7 @@ class Cluster:
         self._soon.has_dropped = False
         self._owners.rewrite(self._soon)
         self._tasks.rewrite()
+        self.use.renew()
 
 
 def _home_name(principal: str) -> str:

@@ -5,6 +5,7 @@ replicas        ids of those that have been there lately; replica:ID what each s
 session:ID      what another replica needs to take a session over (`session_index`)
 answers:ID      answers that a replica left behind when it was stopped, for hosts that resume their streams
 owner:HASH      the replica that has the state of an owner in an upstream (`state_owners`)
+claims          a stream of who has claimed which of these, lately (`claim_log`)
 task:HASH       where a task is (`task_index`)
 outcome:HASH    how a long call has ended, which its host may ask for when its replica is gone (`task_index`)
 use:HASH        what a principal or token has used of its limits (`shared_limits`)
@@ -17,6 +18,9 @@ TAG = "{mcp-gateway:cluster}"
 
 SECRET = f"{TAG}:secret"
 REPLICAS = f"{TAG}:replicas"
+CLAIMS = f"{TAG}:claims"
+OWNER = f"{TAG}:owner:"
+"""What the keys of owners begin with."""
 
 
 def replica_key(replica: str) -> str:
@@ -36,7 +40,7 @@ def answers_key(session: str) -> str:
 
 def owner_key(upstream: str, owner: str) -> str:
     """Return the key of the replica that has the state of an owner in an upstream."""
-    return f"{TAG}:owner:{_digest(upstream, owner)}"
+    return OWNER + _digest(upstream, owner)
 
 
 def task_key(client: str, task: str) -> str:

@@ -11,9 +11,10 @@ from typing import Literal
 import anyio
 
 from gateway._version import __version__
-from gateway.core.model.json_values import as_object, as_text
+from gateway.core.model.json_values import as_text
 from gateway.errors import StateUnavailable
 from gateway.serving.cluster.keys import REPLICAS, replica_key
+from gateway.serving.cluster.read_record import read_record
 from gateway.serving.databases.shared_records import SharedRecords
 
 logger = logging.getLogger(__name__)
@@ -83,6 +84,11 @@ class Replicas:
         self._looking = anyio.Lock()
         self._wake = anyio.Event()
 
+    @property
+    def pause(self) -> float:
+        """Seconds between two looks."""
+        return self._lost_after / _BEATS
+
     def others(self) -> Sequence[Replica]:
         """Return the other replicas that are there."""
         before = self._clock() - self._lost_after
@@ -111,7 +117,7 @@ class Replicas:
         """Run forever: say that this replica is there, and look for the others."""
         while True:
             await self.look()
-            with anyio.move_on_after(self._lost_after / _BEATS):
+            with anyio.move_on_after(self.pause):
                 await self._wake.wait()
             self._wake = anyio.Event()
 
@@ -192,10 +198,7 @@ class Replicas:
 
 def _read(text: str) -> Replica | None:
     """Return what a replica says of itself; None if it is of a version that says something else."""
-    try:
-        said = as_object(json.loads(text))
-    except ValueError:
-        return None
+    said = read_record(text) or {}
     name, address = as_text(said.get("id")), as_text(said.get("address"))
     if name is None or address is None or not address.startswith(("http://", "https://")):
         return None

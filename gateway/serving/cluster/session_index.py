@@ -4,7 +4,6 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -13,6 +12,7 @@ import anyio
 from gateway.core.model.json_values import as_list, as_object, as_text, objects_in
 from gateway.errors import StateUnavailable
 from gateway.serving.cluster.keys import answers_key, session_key
+from gateway.serving.cluster.read_record import read_json, read_record
 from gateway.serving.databases.shared_records import Pipe, SharedRecords
 
 logger = logging.getLogger(__name__)
@@ -84,6 +84,13 @@ class SessionIndex:
         self._due[session] = None
         self._wake.set()
 
+    async def write_now(self, session: str) -> None:
+        """Write the record of a session, and wait for that; while Redis is away, it is written later."""
+        try:
+            await self._write([session], self._own)
+        except StateUnavailable:
+            self.changed(session)
+
     def remove(self, session: str) -> None:
         """Forget a session that has ended, unless it ended because this replica stops."""
         if not self._is_frozen and self._records.pop(session, None) is not None:
@@ -145,7 +152,7 @@ class SessionIndex:
         """
         async with self._connection.reached() as redis:
             text = await redis.getdel(answers_key(session))
-            return [] if text is None else objects_in(as_list(json.loads(text)))
+        return objects_in(as_list(read_json(text)))
 
     async def find(self, session: str) -> SessionRecord | None:
         """Return the record of any session.
@@ -204,14 +211,11 @@ def _read(session: str, text: str | None) -> SessionRecord | None:
 
     A session of which nothing can be read is unknown: its host opens another one.
     """
-    if text is None:
+    if (said := read_record(text)) is None:
         return None
-    said: Mapping[str, Any] = {}
-    with suppress(ValueError, RecursionError):
-        said = as_object(json.loads(text))
     principal = as_text(said.get("principal"))
     if said.get("id") != session or principal is None:
-        logger.warning("the record of a session is of another version, or broken: its host has to open another one")
+        logger.warning("the record of a session is of another version: its host has to open another one")
         return None
     return SessionRecord(
         session,

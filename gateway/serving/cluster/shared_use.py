@@ -2,10 +2,11 @@
 
 import json
 import secrets
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from gateway.routing.replica_port import Exceeded, SharedLimit
+from gateway.routing.replica_port import AT_ONCE, Exceeded, SharedLimit
 from gateway.serving.cluster.keys import use_key
 from gateway.serving.cluster.soon import Soon
 from gateway.serving.databases.shared_records import SharedRecords
@@ -16,6 +17,10 @@ local seconds = now[1] + now[2] / 1000000
 local by_minute = {calls_per_minute = true, requests_per_minute = true}
 local limits, living = cjson.decode(ARGV[1]), cjson.decode(ARGV[2])
 local left_of_day = 86400 - seconds % 86400
+local function running_at(key, replica)
+  local number, at = string.match(redis.call('HGET', key, replica) or '', '^(%d+)@(%d+)$')
+  return number and seconds - at < tonumber(ARGV[5]) and tonumber(number) or 0
+end
 for place, limit in ipairs(limits) do
   local key, most = KEYS[place], limit.most
   if by_minute[limit.kind] then
@@ -26,11 +31,9 @@ for place, limit in ipairs(limits) do
       return {place, tostring(oldest[2] + 60 - seconds)}
     end
   elseif limit.kind == 'calls_at_once' then
-    local running = 0
-    for _, replica in ipairs(living) do
-      running = running + (tonumber(redis.call('HGET', key, replica)) or 0)
-    end
-    if running >= most then return {place, '1'} end
+    local running = limit.own
+    for _, replica in ipairs(living) do running = running + running_at(key, replica) end
+    if running > most then return {place, '1'} end
   else
     local used = tonumber(redis.call('HGET', key, tostring(math.floor(seconds / 86400)))) or 0
     if used >= most then return {place, tostring(left_of_day)} end
@@ -42,7 +45,8 @@ for place, limit in ipairs(limits) do
     redis.call('ZADD', key, seconds, ARGV[3])
     redis.call('EXPIRE', key, 120)
   elseif limit.kind == 'calls_at_once' then
-    redis.call('HINCRBY', key, ARGV[4], 1)
+    local most_yet = math.max(limit.own, running_at(key, ARGV[4]))
+    redis.call('HSET', key, ARGV[4], most_yet .. '@' .. now[1])
     redis.call('EXPIRE', key, 86400)
   elseif limit.kind == 'calls_per_day' then
     redis.call('HINCRBY', key, tostring(math.floor(seconds / 86400)), 1)
@@ -51,10 +55,17 @@ for place, limit in ipairs(limits) do
 end
 return {0, '0'}
 """
-"""Counts one call against all limits, or none: ARGV are the limits, the replicas, an id of the call, and this replica.
+"""Counts one call against all limits, or none.
 
-A replica that is gone runs no calls, whatever it has counted.
+ARGV are the limits, the other replicas, an id of the call, this replica, and the seconds for which holds what a replica
+says of the calls that it runs. One that is gone runs none, whatever it has said.
 """
+
+_RUNNING = """
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2] .. '@' .. redis.call('TIME')[1])
+redis.call('EXPIRE', KEYS[1], 86400)
+"""
+"""Says how many calls a replica runs."""
 
 _ADD = """
 local today = tostring(math.floor(redis.call('TIME')[1] / 86400))
@@ -65,28 +76,77 @@ redis.call('EXPIRE', KEYS[1], 172800)
 
 
 class RedisUse:
-    """Counts in Redis (`gateway.routing.replica_port.SharedUse`). `living` returns the ids of the replicas."""
+    """Counts in Redis (`gateway.routing.replica_port.SharedUse`). `living` returns the ids of the other replicas.
 
-    def __init__(self, connection: SharedRecords, soon: Soon, own: str, living: Callable[[], Sequence[str]]) -> None:
+    Of running calls, each replica says how many it has, which holds for `lease` seconds: so what could not be said
+    while Redis was away is neither counted twice nor for ever.
+    """
+
+    def __init__(
+        self, connection: SharedRecords, soon: Soon, own: str, living: Callable[[], Sequence[str]], lease: float
+    ) -> None:
         self._connection = connection
         self._soon = soon
         self._own = own
         self._living = living
+        self._lease = lease
+        self._running: Counter[str] = Counter()
+        """How many calls run here, by the key of the limit that they count for."""
 
     async def begin(self, limits: Sequence[SharedLimit]) -> Exceeded | None:
         """Count a call (`SharedUse.begin`)."""
         keys = [use_key(*one.who, one.kind) for one in limits]
-        said = json.dumps([{"kind": one.kind, "most": one.most} for one in limits])
-        living = json.dumps([self._own, *self._living()])
-        async with self._connection.reached() as redis:
-            found = await redis.eval(_COUNT, len(keys), *keys, said, living, secrets.token_hex(8), self._own)
-        place, seconds = cast("tuple[int, str]", found)
-        return None if not place else Exceeded(limits[place - 1], float(seconds))
+        places = [key for key, one in zip(keys, limits, strict=True) if one.kind == AT_ONCE]
+        self._running.update(places)  # before it is asked, since others begin meanwhile
+        is_begun = False
+        try:
+            exceeded = await self._counted(limits, keys)
+            is_begun = exceeded is None
+        finally:
+            if not is_begun:
+                self._less(places)
+        return exceeded
 
     def add(self, limit: SharedLimit, amount: int) -> None:
         """Count more, soon (`SharedUse.add`)."""
         key = use_key(*limit.who, limit.kind)
-        if limit.kind == "calls_at_once":
-            self._soon.write(lambda pipe: pipe.hincrby(key, self._own, amount))
-        else:
+        if limit.kind != AT_ONCE:
             self._soon.write(lambda pipe: pipe.eval(_ADD, 1, key, amount))
+            return
+        self._running[key] += amount
+        self._say(key)
+        self._less([])
+
+    async def repeated(self, what: tuple[str, str], seconds: float) -> int:
+        """Count that something has happened again (`SharedUse.repeated`)."""
+        key = use_key(*what, "repeated")
+        async with self._connection.reached() as redis, redis.pipeline(transaction=True) as pipe:
+            pipe.incr(key)
+            pipe.pexpire(key, round(seconds * 1_000))
+            count, _ = await pipe.execute()
+        return int(count)
+
+    def renew(self) -> None:
+        """Say again how many calls run (`SharedUse.renew`)."""
+        for key in self._running:
+            self._say(key)
+
+    async def _counted(self, limits: Sequence[SharedLimit], keys: Sequence[str]) -> Exceeded | None:
+        said = [
+            {"kind": one.kind, "most": one.most, "own": self._running[key]}
+            for one, key in zip(limits, keys, strict=True)
+        ]
+        living = json.dumps(list(self._living()))
+        given = (json.dumps(said), living, secrets.token_hex(8), self._own, self._lease)
+        async with self._connection.reached() as redis:
+            found = await redis.eval(_COUNT, len(keys), *keys, *given)
+        place, seconds = cast("tuple[int, str]", found)
+        return None if not place else Exceeded(limits[place - 1], float(seconds))
+
+    def _say(self, key: str) -> None:
+        self._soon.write(lambda pipe: pipe.eval(_RUNNING, 1, key, self._own, self._running[key]))
+
+    def _less(self, places: Sequence[str]) -> None:
+        """Take these back, and forget where none are left."""
+        self._running.subtract(places)
+        self._running = +self._running

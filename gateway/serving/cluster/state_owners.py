@@ -2,51 +2,73 @@
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
+
+import anyio
 
 from gateway.errors import StateUnavailable, UpstreamUnavailable
+from gateway.serving.cluster.claim_log import KEPT_SECONDS, Claim, ClaimLog
 from gateway.serving.cluster.keys import owner_key
 from gateway.serving.cluster.replicas import Replica, Replicas
 from gateway.serving.cluster.session_index import SessionIndex, SessionRecord
-from gateway.serving.cluster.soon import Soon
+from gateway.serving.cluster.soon import Soon, Write
 from gateway.serving.databases.shared_records import Pipe, SharedRecords
 from gateway.upstream.connection.owners import owner_by_session
 
-_KEPT_SECONDS = 86_400
-"""How long a claim lasts without a call; `session_idle` of an upstream is at most this."""
 _SURE_SECONDS = 2.0
 """How long a claim is not looked at again: nobody takes it from a replica that is there."""
+_NOTED_AGAIN_SECONDS = KEPT_SECONDS / 4
+"""After this time of use, a claim is noted again, so that the others know that it has not expired."""
 _MOST = 10_000
+_MOST_ELSEWHERE = 20_000
 _GONE = "the replica of the gateway that held its state is gone, and its state is lost"
 _PERHAPS_ELSEWHERE = (
     "the replicas of the gateway cannot be asked at present which of them holds its state, so it is not to be had"
 )
+_ELSEWHERE = "another replica of the gateway holds its state, and this call cannot be passed on to it"
+_BY_ITSELF = "call its tools by themselves, not in one script with those of other servers; or try again in a moment"
 
+Key = TypeVar("Key", bound=Hashable)
 Kept = TypeVar("Kept")
 
 State = tuple[str, str]
 """An upstream, and the owner of state in it."""
 
 
+class _Elsewhere(NamedTuple):
+    """The replica that has, or had, somebody's state, and when that was known."""
+
+    replica: str
+    at: float
+
+
 class StateOwners:
-    """Claims state for this replica, and finds the replica that has it. Nothing is known while Redis is away."""
+    """Claims state for this replica, and finds the replica that has it.
+
+    What others have claimed is read from `log`, and remembered: for while Redis is away, and for a Redis that comes
+    back empty, which it is told to, also of replicas that are gone. Records without a log do not forget.
+    """
 
     def __init__(
         self,
         connection: SharedRecords,
         replicas: Replicas,
         index: SessionIndex,
+        log: ClaimLog | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._connection = connection
         self._replicas = replicas
         self._index = index
+        self._log = log
         self._clock = clock
         self._here: OrderedDict[State, float] = OrderedDict()
-        self._there: OrderedDict[State, str] = OrderedDict()
-        """The replicas that others' state was found at: they hold while Redis is away."""
+        self._noted: OrderedDict[State, float] = OrderedDict()
+        """When a claim of this replica was last noted in the log."""
+        self._elsewhere: OrderedDict[str, _Elsewhere] = OrderedDict()
+        """Where others' state was found, or claimed, by the key of its owner."""
         self._lost: OrderedDict[State, str] = OrderedDict()
         """States whose owners have yet to be told that they may be gone, and why."""
         self._told: OrderedDict[State, None] = OrderedDict()
@@ -63,18 +85,21 @@ class StateOwners:
         except StateUnavailable:
             return await self._home_without_redis(state)
         if there is None:
+            was_elsewhere = self._forget_elsewhere(state) is not None and state not in self._here
             _put(self._here, state, now)
-            if self._there.pop(state, None) is not None:  # also if Redis has lost meanwhile that it was there
+            if was_elsewhere:  # also if Redis has lost meanwhile that it was there
                 _put(self._lost, state, _GONE)
         else:
-            _put(self._there, state, there.id)
+            self._here.pop(state, None)
+            self._is_at(owner_key(*state), there.id)
         return there
 
     async def _home_without_redis(self, state: State) -> Replica | None:
         """Return the replica that had the state when Redis could still be asked; if none is known, it begins here."""
         if state in self._here:
             return None
-        if state in self._there and (there := await self._replicas.find(self._there[state])) is not None:
+        known = self._known_elsewhere(state)
+        if known is not None and (there := await self._replicas.find(known)) is not None:
             return there
         if self._replicas.others() and state not in self._told:
             _put(self._lost, state, _PERHAPS_ELSEWHERE)
@@ -86,15 +111,16 @@ class StateOwners:
         """Note that the state is here.
 
         Raises:
-            UpstreamUnavailable: it was lost with the replica that had it. It is raised once.
+            UpstreamUnavailable: it was lost with the replica that had it, raised once; or it is at another one.
         """
         session = owner.removeprefix(owner_by_session(""))
         record = self._index.of(session) if session != owner else None
         if session == owner:
-            await self.home(upstream, owner)
+            if await self.home(upstream, owner) is not None:
+                raise UpstreamUnavailable(upstream, _ELSEWHERE, remedy=_BY_ITSELF)
         elif record is not None and upstream not in record.upstreams:
             record.upstreams.append(upstream)
-            self._index.changed(session)
+            await self._index.write_now(session)  # nobody else would know of it if this replica were killed now
         if (upstream, owner) in self._lost:
             words = self._lost.pop((upstream, owner))
             _put(self._told, (upstream, owner), None)
@@ -108,11 +134,53 @@ class StateOwners:
         for upstream in record.upstreams:  # they stay in the record, for the next replica if the host is not told here
             _put(self._lost, (upstream, owner_by_session(record.id)), _GONE)
 
+    # -- what others have claimed --------------------------------------------------------------------------------------
+
+    async def follow(self, seconds: float) -> None:
+        """Run forever: read every so often what others have claimed."""
+        if self._log is None:
+            return
+        while True:
+            await self.read_claims(self._log)
+            await anyio.sleep(seconds)
+
+    async def read_claims(self, log: ClaimLog) -> None:
+        """Read what others have claimed since the last time; nothing while Redis is away."""
+        try:
+            while claims := await log.read():
+                for key, replica in claims:
+                    self._is_at(key, replica)
+        except StateUnavailable:
+            return
+
     def rewrite(self, soon: Soon) -> None:
-        """Claim again what is here: Redis has forgotten it."""
+        """Claim again what is here, and what is known of others, who may be gone: Redis has forgotten it."""
+        if self._log is not None:
+            self._log.restart()
         own = self._replicas.own.id
         for state in self._here:
-            soon.write(partial(_claim, owner_key(*state), own))
+            soon.write(self._claiming(Claim(owner_key(*state), own)))
+        for key, (replica, at) in self._elsewhere.items():
+            if self._clock() - at < KEPT_SECONDS:
+                soon.write(self._claiming(Claim(key, replica)))
+
+    def _is_at(self, key: str, replica: str) -> None:
+        if replica == self._replicas.own.id:
+            self._elsewhere.pop(key, None)
+        else:
+            _put(self._elsewhere, key, _Elsewhere(replica, self._clock()), _MOST_ELSEWHERE)
+
+    def _known_elsewhere(self, state: State) -> str | None:
+        found = self._elsewhere.get(owner_key(*state))
+        is_valid = found is not None and self._clock() - found.at < KEPT_SECONDS + _NOTED_AGAIN_SECONDS
+        return found.replica if found is not None and is_valid else None
+
+    def _forget_elsewhere(self, state: State) -> str | None:
+        known = self._known_elsewhere(state)
+        self._elsewhere.pop(owner_key(*state), None)
+        return known
+
+    # -- claims in Redis -----------------------------------------------------------------------------------------------
 
     async def _claimed(self, state: State) -> Replica | None:
         """Return the other replica that has the state, if that is there; otherwise take it."""
@@ -121,11 +189,12 @@ class StateOwners:
             before: str | None = await redis.get(key)
             if before is None and state not in self._here:  # or Redis has lost what another replica will say again
                 await self._replicas.all_told()
-            if before is None and await redis.set(key, own, nx=True, ex=_KEPT_SECONDS):
+            if before is None and await self._take_free(redis, Claim(key, own)):
+                _put(self._noted, state, self._clock())
                 return None
             before = before or await redis.get(key)
             if before == own:
-                await redis.expire(key, _KEPT_SECONDS)
+                await self._go_on(redis, state)
                 return None
         if before is None:  # it has expired just now
             return await self._claimed(state)
@@ -136,7 +205,8 @@ class StateOwners:
             is_free = await pipe.get(key) == before
             pipe.multi()
             if is_free:
-                pipe.set(key, own, ex=_KEPT_SECONDS)
+                pipe.set(key, own, ex=KEPT_SECONDS)
+                self._note(pipe, state)
             return is_free
 
         if not await self._connection.decided(take, key):
@@ -144,13 +214,34 @@ class StateOwners:
         _put(self._lost, state, _GONE)
         return None
 
+    async def _take_free(self, redis: Any, claim: Claim) -> bool:
+        if self._log is not None:
+            return await self._log.claim(redis, claim)
+        return bool(await redis.set(claim.key, claim.replica, nx=True, ex=KEPT_SECONDS))
 
-def _claim(key: str, own: str, pipe: Pipe) -> object:
-    return pipe.set(key, own, nx=True, ex=_KEPT_SECONDS)
+    async def _go_on(self, redis: Any, state: State) -> None:
+        """Let the claim of this replica last on."""
+        async with redis.pipeline(transaction=False) as pipe:
+            pipe.expire(owner_key(*state), KEPT_SECONDS)
+            if self._clock() - self._noted.get(state, float("-inf")) >= _NOTED_AGAIN_SECONDS:
+                self._note(pipe, state)
+            await pipe.execute()
+
+    def _note(self, pipe: Pipe, state: State) -> None:
+        if self._log is not None:
+            self._log.note(pipe, Claim(owner_key(*state), self._replicas.own.id))
+            _put(self._noted, state, self._clock())
+
+    def _claiming(self, claim: Claim) -> Write:
+        return partial(_claim, claim) if self._log is None else self._log.claiming(claim)
 
 
-def _put(kept: OrderedDict[State, Kept], state: State, value: Kept) -> None:
-    kept[state] = value
-    kept.move_to_end(state)
-    if len(kept) > _MOST:
+def _claim(claim: Claim, pipe: Pipe) -> object:
+    return pipe.set(claim.key, claim.replica, nx=True, ex=KEPT_SECONDS)
+
+
+def _put(kept: OrderedDict[Key, Kept], key: Key, value: Kept, most: int = _MOST) -> None:
+    kept[key] = value
+    kept.move_to_end(key)
+    if len(kept) > most:
         kept.popitem(last=False)

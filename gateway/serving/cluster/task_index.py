@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from gateway.core.model.json_values import as_object
 from gateway.errors import StateUnavailable
 from gateway.routing.replica_port import CallElsewhere
 from gateway.serving.cluster.keys import outcome_key, task_key
+from gateway.serving.cluster.read_record import read_record
 from gateway.serving.cluster.replicas import Replicas
 from gateway.serving.cluster.soon import Soon
 from gateway.serving.databases.shared_records import Pipe, SharedRecords
@@ -79,18 +79,15 @@ class TaskIndex:
         try:
             async with self._connection.reached() as redis:
                 text: str | None = await redis.get(task_key(client, task))
-            if text is None:
+            if (found := _read(text)) is not None and text is not None:
+                _put(self._found, (client, task), text)
+            elif (found := _read(self._here.get((client, task)))) is None:
                 await self._replicas.all_told()
-                return None
         except StateUnavailable:
-            text = self._here.get((client, task)) or self._found.get((client, task))
-            if text is None:
+            found = _read(self._here.get((client, task)) or self._found.get((client, task)))
+            if found is None:
                 raise
-        else:
-            _put(self._found, (client, task), text)
-        route = {key: value for key, value in as_object(json.loads(text)).items() if isinstance(value, str)}
-        replica = route.pop(_REPLICA, None)
-        return None if replica is None else (replica, route)
+        return found
 
     async def elsewhere(self, client: str, call: str) -> CallElsewhere | None:
         """Return what is known of a long call that another replica has, or had; None if there is none.
@@ -100,8 +97,8 @@ class TaskIndex:
         """
         async with self._connection.reached() as redis:
             text: str | None = await redis.get(outcome_key(client, call))
-        if text is not None:
-            return CallElsewhere(as_object(json.loads(text)), is_running=False)
+        if (outcome := read_record(text)) is not None:
+            return CallElsewhere(outcome, is_running=False)
         if (found := await self.find(client, call)) is None or found[0] == self._replicas.own.id:
             return None
         return CallElsewhere(None, is_running=await self._replicas.find(found[0]) is not None)
@@ -115,6 +112,13 @@ class TaskIndex:
     def _forget_outcome(self, task: Task) -> None:
         text, _ = self._outcomes.pop(task, ("", 0.0))
         self._held -= len(text)
+
+
+def _read(text: str | None) -> tuple[str, Mapping[str, str]] | None:
+    """Return the replica and the route in a record; None if there is none, or none that a gateway has written."""
+    route = {key: value for key, value in (read_record(text) or {}).items() if isinstance(value, str)}
+    replica = route.pop(_REPLICA, None)
+    return None if replica is None else (replica, route)
 
 
 def _set(key: str, text: str, seconds: int, pipe: Pipe) -> object:

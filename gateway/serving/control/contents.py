@@ -21,20 +21,27 @@ from gateway.core.model.caller import Caller
 from gateway.core.model.media_types import extension
 from gateway.errors import ContentTooLarge, InvalidRequest
 from gateway.serving.control import protocol
+from gateway.serving.mcp.running_requests import RunningRequests
 
 MOST_LISTED = 2_000
 """Maximum number of items listed (the newest), since an answer is one line."""
 
 
 class Contents:
-    """The commands about content. `owner` is the default owner."""
+    """The commands about content. `running` counts those that are being answered; `owner` is the default owner."""
 
     def __init__(
-        self, store: ContentStore, links: ContentLinker, max_bytes: int, owner: str = Caller().principal
+        self,
+        store: ContentStore,
+        links: ContentLinker,
+        max_bytes: int,
+        owner: str = Caller().principal,
+        running: RunningRequests | None = None,
     ) -> None:
         self._store = store
         self._links = links
         self._max_bytes = max_bytes
+        self._running = running or RunningRequests()
         self._owner = owner
 
     async def answer(self, request: dict[str, Any], incoming: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
@@ -42,6 +49,12 @@ class Contents:
 
         Raises GatewayError before the first piece or while content is read.
         """
+        with self._running.one():
+            async with aclosing(self._answered(request, incoming)) as pieces:
+                async for piece in pieces:
+                    yield piece
+
+    async def _answered(self, request: dict[str, Any], incoming: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
         owner = _text(request, "owner") or self._owner
         match request.get("do"):
             case "put":

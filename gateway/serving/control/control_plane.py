@@ -79,7 +79,7 @@ async def under_control(
                 apply_pending_calibration(own or folder, gateway.calibration)
                 calibrate = partial(answer, gateway.calibration)
                 most = gateway.settings.content.max_upload_bytes
-                contents = Contents(gateway.store, gateway.links, most, serving.principal)
+                contents = Contents(gateway.store, gateway.links, most, serving.principal, serving.running)
                 answers = (partial(report, gateway, serving, reloader), reloader.reload, stop)
                 commands = Commands(
                     *answers,

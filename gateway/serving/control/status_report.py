@@ -17,6 +17,7 @@ from gateway.errors import GatewayError
 from gateway.serving.console.ports import ShownGateway
 from gateway.serving.control.list_costs import list_cost
 from gateway.serving.control.reload_config import Reloader
+from gateway.serving.mcp.running_requests import RunningRequests
 from gateway.system.process_usage import memory_of_trees, own_memory
 
 if TYPE_CHECKING:
@@ -91,6 +92,8 @@ class Serving:
     """The replicas of the cluster, this one first; None if there is no cluster."""
     grace: float = 0.0
     """Seconds that running requests get to end when the gateway is told to stop."""
+    running: RunningRequests = field(default_factory=RunningRequests)
+    """What is being answered, over HTTP and for commands about content."""
     worker_folder: Path | None = None
     """The folder of the control socket, if the gateway is one of several workers, to which their supervisor turns."""
     on_reachable: Callable[[str | None], object] = unheard

@@ -1,5 +1,6 @@
 """Connections to a Redis, or to a cluster of them: transactions, and what happens while it cannot be reached."""
 
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar, cast
@@ -9,6 +10,7 @@ import anyio
 from gateway.config.authorization_settings import CLUSTER_SCHEMES
 from gateway.errors import ConfigError
 from gateway.serving.databases.availability import Availability
+from gateway.serving.databases.probe import Probe
 
 ResultT = TypeVar("ResultT")
 
@@ -16,6 +18,8 @@ EXTRA = "mcp-multimodal-gateway[redis]"
 
 _SECONDS = 3.0
 """Time for Redis to take a connection, and to answer."""
+_HUNG_SECONDS = 1.0
+"""A failure that took longer was one of a Redis that does not answer: nobody waits for it again until it does."""
 _CONNECTIONS = 32
 """Maximum number of connections, to each node; beyond it, requests wait for one."""
 _TRIES = 20
@@ -71,6 +75,7 @@ class RedisConnection:
         self._tag = tag
         self.availability = availability or Availability()
         self._finding = anyio.Lock()
+        self._probe = Probe(self._ping)
         try:
             self._redis: _Client | None = None if self.in_cluster else self._client()
             self._cluster: Any = self._map() if self.in_cluster else None
@@ -91,8 +96,9 @@ class RedisConnection:
         from redis.asyncio import BlockingConnectionPool, Redis
         from redis.asyncio.retry import Retry
         from redis.backoff import NoBackoff
+        from redis.exceptions import ConnectionError as Broken
 
-        once_more = Retry(NoBackoff(), 1)  # a connection that Redis has closed meanwhile is opened again
+        once_more = Retry(NoBackoff(), 1, (Broken,))  # a connection that Redis has closed meanwhile is opened again
         pool: Any = cast("Any", BlockingConnectionPool).from_url(
             self._url, max_connections=_CONNECTIONS, timeout=_SECONDS, decode_responses=True, retry=once_more, **_LIMITS
         )
@@ -152,10 +158,21 @@ class RedisConnection:
 
     @asynccontextmanager
     async def reached(self) -> AsyncGenerator[Any]:
-        """Context manager in which failures of Redis are StateUnavailable; the log says once that it is away."""
+        """Context manager in which failures of Redis are StateUnavailable; the log says once that it is away.
+
+        Once somebody has waited for a Redis that does not answer, it is away at once for everybody, until it answers.
+        """
+        if self._probe.is_asking:
+            raise self.availability.refusal("try again in a moment; the log says why")
+        async with self._asked() as redis:
+            yield redis
+
+    @asynccontextmanager
+    async def _asked(self) -> AsyncGenerator[Any]:
         from redis.exceptions import RedisClusterException, RedisError, WatchError
 
         client: _Client | None = None
+        began = time.monotonic()
         try:
             client = await self._found()
             async with client.used() as redis:
@@ -163,11 +180,17 @@ class RedisConnection:
         except WatchError:
             raise
         except (RedisError, RedisClusterException, OSError, TimeoutError) as error:
+            if time.monotonic() - began >= _HUNG_SECONDS:
+                self._probe.begin()
             await self._look_again(client)
             raise self.availability.lost(str(error)) from error
         except (ValueError, KeyError, TypeError) as error:
             raise self.availability.lost("it has something that no gateway of this version has written") from error
         self.availability.found()
+
+    async def _ping(self) -> None:
+        async with self._asked() as redis:
+            await redis.ping()
 
     def check(self) -> None:
         """Look whether Redis answers. If it does not, the gateway starts, and answers 503 until it does."""
@@ -182,6 +205,7 @@ class RedisConnection:
 
     async def close(self) -> None:
         """Close the connections; the next use opens them again."""
+        await self._probe.stop()
         client = self._redis
         if client is not None and self._cluster is None:
             with anyio.move_on_after(_SECONDS, shield=True):

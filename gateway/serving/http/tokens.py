@@ -9,6 +9,8 @@ import anyio
 from starlette.types import Scope
 
 from gateway.content.links.base_url import CLIENT_SCOPE
+from gateway.errors import StateUnavailable
+from gateway.routing.replica_port import SharedUse
 from gateway.serving.http.repeated import RepeatedLines
 
 logger = logging.getLogger(__name__)
@@ -23,14 +25,24 @@ _STEP = 0.25
 _LONGEST = 2.0
 _FORGOTTEN = 60.0
 _REMEMBERED = 1_000
+_SHARED = "wrong token from"
 
 
 class WrongTokens:
-    """Counts wrong tokens by address. A correct token is never delayed, whatever its address."""
+    """Counts wrong tokens by address. A correct token is never delayed, whatever its address.
 
-    def __init__(self, what: str, clock: Callable[[], float] = time.monotonic) -> None:
+    `shared` returns what counts them for several replicas together, if there are any.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        clock: Callable[[], float] = time.monotonic,
+        shared: Callable[[], SharedUse | None] = lambda: None,
+    ) -> None:
         self._what = what
         self._clock = clock
+        self._shared = shared
         self._lines = RepeatedLines(logger)
         self._wrong: OrderedDict[str, tuple[int, float]] = OrderedDict()
 
@@ -43,17 +55,29 @@ class WrongTokens:
         """Do the same for a connection without HTTP."""
         # One line per period for all addresses together: an attacker may have many.
         self._lines.warn(f"{self._what}: {given}", f"{self._what}: {given} from {address}")
-        await anyio.sleep(self.pause(address))
+        await anyio.sleep(self.pause(address, await self._everywhere(address)))
 
-    def pause(self, address: str) -> float:
-        """Count one more from this address, and return the seconds to wait before the answer."""
+    async def _everywhere(self, address: str) -> int:
+        """Count one more at all replicas, and return how many there were lately; 0 if nobody knows."""
+        if (shared := self._shared()) is None:
+            return 0
+        try:
+            return await shared.repeated((_SHARED, address), _FORGOTTEN)
+        except StateUnavailable:  # which the log has said, once
+            return 0
+
+    def pause(self, address: str, everywhere: int = 0) -> float:
+        """Count one more from this address, and return the seconds to wait before the answer.
+
+        `everywhere` is the number that other replicas know of, with this one.
+        """
         now = self._clock()
         count, at = self._wrong.pop(address, (0, now))
         count = count + 1 if now - at < _FORGOTTEN else 1
         self._wrong[address] = (count, now)
         if len(self._wrong) > _REMEMBERED:
             self._wrong.popitem(last=False)
-        return min(_LONGEST, max(0, count - _FREE) * _STEP)
+        return min(_LONGEST, max(0, max(count, everywhere) - _FREE) * _STEP)
 
 
 def address_of(scope: Scope) -> str:

@@ -4,7 +4,8 @@
 """
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
 
 import anyio
 from starlette.datastructures import Headers
@@ -15,17 +16,28 @@ from gateway.core.wording import counted
 from gateway.serving.mcp.events import LOST
 from gateway.serving.mcp.running_requests import RunningRequests
 from gateway.serving.mcp.security import refused_response
+from gateway.serving.mcp.service import WaitingPort
+from gateway.system.background_tasks import background_tasks
 
 logger = logging.getLogger(__name__)
 
 _RETRY_SECONDS = "2"
+_LOOK_SECONDS = 0.1
+_LISTING_SECONDS = 2.0
+"""Time to answer lists that have waited for upstreams with what is there."""
 
 
 class Drain:
-    """The end of one gateway's service, which begins when it is asked for. `grace` is in seconds."""
+    """The end of one gateway's service, which begins when it is asked for. `grace` is in seconds.
 
-    def __init__(self, running: RunningRequests, grace: float) -> None:
+    `lists` returns the running requests that nobody waits for: they end when nothing else runs, or the grace is over.
+    """
+
+    def __init__(
+        self, running: RunningRequests, grace: float, lists: Callable[[], WaitingPort | None] = lambda: None
+    ) -> None:
         self._running = running
+        self._lists = lists
         self._grace = grace
         self._asked = anyio.Event()
         self.also: list[Callable[[], Awaitable[None]]] = []
@@ -34,6 +46,8 @@ class Drain:
         """Called when it begins: other replicas are told."""
         self.after: list[Callable[[], Awaitable[None]]] = []
         """Called when the running requests have ended, or the grace has: sessions are handed over."""
+        self.meanwhile: list[Callable[[], Coroutine[Any, Any, None]]] = []
+        """Run from the beginning on, until `after`: sessions are handed over before, where nothing of them runs."""
 
     @property
     def has_begun(self) -> bool:
@@ -53,15 +67,35 @@ class Drain:
         logger.info("stopping: there are no new sessions, and %s may end within %g s", running, self._grace)
         for tell in self.before:
             await tell()
-        with anyio.move_on_after(self._grace) as grace:
-            await self._running.quiet()
-            for wait in self.also:
-                await wait()
+        async with background_tasks() as tasks:
+            for run in self.meanwhile:
+                tasks.start_soon(run)
+            with anyio.move_on_after(self._grace) as grace:
+                await self._only_lists_wait()
+                for wait in self.also:
+                    await wait()
+            await self._end_lists()
         if grace.cancelled_caught:
             what = counted(self._running.number, "request") if self._running.number else "long calls"
             logger.warning("stopping: %s did not end in time", what)
         for tell in self.after:
             await tell()
+
+    async def _only_lists_wait(self) -> None:
+        while self._running.number > self._waiting:  # noqa: ASYNC110 - two things decide on it
+            await anyio.sleep(_LOOK_SECONDS)
+
+    async def _end_lists(self) -> None:
+        """Answer the lists that still wait with what is there."""
+        if (lists := self._lists()) is not None and lists.number:
+            lists.end()
+            with anyio.move_on_after(_LISTING_SECONDS):
+                await self._running.quiet()
+
+    @property
+    def _waiting(self) -> int:
+        lists = self._lists()
+        return 0 if lists is None else lists.number
 
     def refusing_sessions(self, app: ASGIApp) -> ASGIApp:
         """Wrap an endpoint: from then on, it opens no sessions, and keeps no connections open for further requests."""

@@ -123,7 +123,7 @@ def http_app(
     bases = bases or Bases()
     described = [] if discovery is None else discovery_routes(discovery, public_url)
     for_anybody = described if discovery is not None and discovery.settings.public else []
-    draining, drain = Draining(), Drain(downstream.requests, settings.drain_grace)
+    draining, drain = Draining(), Drain(downstream.requests, settings.drain_grace, lambda: service.waiting_lists)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:

@@ -187,7 +187,7 @@ class Guard:
         self._public = public
         self._public_url = public_url
         self._on_too_many = on_too_many
-        self._wrong_tokens = WrongTokens("the gateway")
+        self._wrong_tokens = WrongTokens("the gateway", shared=lambda: access.rates.shared)
         self._refused_requests = RepeatedLines(logger)
         self._refused_hosts = RefusedHosts("the gateway", "list it in [http] allowed_hosts if it is the gateway's")
 

@@ -33,6 +33,14 @@ OF_TASKS = frozenset({"tasks/get", "tasks/update", "tasks/cancel"})
 """Methods of the tasks extension, also passed for hosts of 2026-07-28."""
 
 
+class WaitingPort(Protocol):
+    """Requests for lists that wait for upstreams (`gateway.routing.availability.WaitingLists`)."""
+
+    @property
+    def number(self) -> int: ...
+    def end(self) -> None: ...
+
+
 class Service(Protocol):
     """The gateway behind the transports (implemented by `gateway.routing.Router`). Runs on the event loop."""
 
@@ -84,6 +92,11 @@ class Service(Protocol):
 
     def left(self, session: str) -> None:
         """Release everything that belongs to a session whose host has disconnected."""
+        ...
+
+    @property
+    def waiting_lists(self) -> WaitingPort:
+        """The requests for lists that wait for upstreams."""
         ...
 
     async def long_calls_ended(self) -> None:

@@ -38,6 +38,7 @@ class OneControl:
         self._folder = folder
         self._serving = serving
         self._name = name
+        supervisor.on_login = self._tell_others
 
     def commands(self, stop: Callable[[], None]) -> Commands:
         """Return the commands. `stop` is called on the command to stop."""
@@ -89,6 +90,14 @@ class OneControl:
         """Tell all workers of a login, or that one has ended: they have the logins in one folder."""
         return (await self._all(request["command"], STATUS_SECONDS, **_details(request)))[0]
 
+    async def _tell_others(self, number: int, login: Mapping[str, Any]) -> None:
+        """Have the other workers use a login that a browser has completed at one of them."""
+        details = {key: login.get(key) for key in ("upstream", "principal")}
+        asked = await self._ask_all("login", STATUS_SECONDS, without=number, **details)
+        for worker, _, why in asked:
+            if why is not None and worker.number != number:
+                logger.warning("worker %d does not know of a login yet: %s", worker.number, why)
+
     async def _console(self) -> str:
         raise ConfigError(NO_CONSOLE, remedy=WITHOUT_WORKERS)
 
@@ -124,8 +133,8 @@ class OneControl:
         workers = sorted(self._supervisor.running.values(), key=lambda one: one.number)
         return [(one, known[one.process.pid]) for one in workers if one.process.pid in known]
 
-    async def _ask_all(self, command: Any, seconds: float, **details: Any) -> list[Asked]:
-        """Ask all workers at once; one that does not accept commands yet has no answer."""
+    async def _ask_all(self, command: Any, seconds: float, without: int = 0, **details: Any) -> list[Asked]:
+        """Ask all workers at once, or all but one; one that does not accept commands yet has no answer."""
         answers: dict[int, Asked] = {
             one.number: (one, None, f"worker {one.number} is {one.state}") for one in self._supervisor.running.values()
         }
@@ -140,7 +149,8 @@ class OneControl:
         records = await anyio.to_thread.run_sync(self._records)
         async with anyio.create_task_group() as tasks:
             for worker, record in records:
-                tasks.start_soon(one, worker, record)
+                if worker.number != without:
+                    tasks.start_soon(one, worker, record)
         return [answers[number] for number in sorted(answers)]
 
     async def _all(self, command: Any, seconds: float, **details: Any) -> list[dict[str, Any]]:

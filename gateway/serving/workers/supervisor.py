@@ -6,9 +6,10 @@ import math
 import signal
 import subprocess
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import anyio
 from anyio.abc import ByteReceiveStream, Process
@@ -74,6 +75,8 @@ class Supervisor:
         self._pauses = pauses
         self.running: dict[int, WorkerProcess] = {}
         """The workers that run, by number."""
+        self.on_login: Callable[[int, Mapping[str, Any]], Awaitable[None]] = _unheard
+        """Called with the number of a worker and the login (upstream, principal) that a browser has completed at it."""
         self.restarts = 0
         self.all_ready = False
         self._have_served: set[int] = set()
@@ -194,6 +197,8 @@ class Supervisor:
                 worker.is_serving = worker.is_serving or said.get("serving") is True
                 worker.is_ready = worker.is_ready or said.get("ready") is True
                 await self._note(worker)
+                if login := as_object(said.get("login")):
+                    await self.on_login(worker.number, login)
 
     async def _note(self, worker: WorkerProcess) -> None:
         if worker.is_serving and worker.number not in self._have_served:
@@ -219,6 +224,10 @@ class Supervisor:
                 for worker in tuple(self.running.values()):
                     await worker.process.wait()
                 return
+
+
+async def _unheard(number: int, login: Mapping[str, Any]) -> None:
+    """Hear of a login, and do nothing."""
 
 
 def how_ended(code: int) -> str:

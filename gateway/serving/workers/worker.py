@@ -2,7 +2,8 @@
 
 On stdin comes what the supervisor says, a line of JSON each: first the worker's plan, later `{"all_ready": true}`. When
 it ends, the supervisor is gone, and the worker stops as on SIGTERM. On stdout the worker says `{"serving": true}` once
-its port answers, and `{"ready": true}` once it can take calls.
+its port answers, and `{"ready": true}` once it can take calls; later `{"login": {"upstream": ..., "principal": ...}}`
+after each login that a browser has completed at it.
 """
 
 import json
@@ -14,6 +15,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import anyio
 
@@ -70,9 +72,13 @@ class Worker:
             await anyio.sleep(_LOOK_SECONDS)
         self._say("ready")
 
-    def _say(self, what: str) -> None:
+    def report_login(self, upstream: str, principal: str) -> None:
+        """Tell the supervisor of a login that a browser has completed here, for the others."""
+        self._say("login", {"upstream": upstream, "principal": principal})
+
+    def _say(self, what: str, more: Any = True) -> None:
         try:
-            os.write(self._stdout, json.dumps({what: True}).encode() + b"\n")
+            os.write(self._stdout, json.dumps({what: more}).encode() + b"\n")
         except OSError:  # it is gone, which `_follow` notices
             return
 

@@ -88,6 +88,8 @@ class LoginDesk:
         self._logins = logins
         self._on_end = on_end
         self._clock = clock
+        self.on_completed: Callable[[str, str], object] = lambda upstream, principal: None
+        """Called with upstream and principal of each login that was completed, for other processes that can use it."""
         self._place: Place | None = None
         self._offers: dict[str, Offer] = {}
         self._attempts: dict[str, _Attempt] = {}
@@ -116,7 +118,8 @@ class LoginDesk:
             self._drop(mine[0])
         elif len(self._offers) >= _MOST:
             self._drop(next(iter(self._offers.values())))
-        made = Offer(upstream, principal, base, secrets.token_urlsafe(24), self._clock() + LIFETIME)
+        ticket = self._logins.named(secrets.token_urlsafe(24))
+        made = Offer(upstream, principal, base, ticket, self._clock() + LIFETIME)
         self._offers[made.ticket] = made
         return made
 
@@ -170,6 +173,7 @@ class LoginDesk:
             raise
         self._drop(offer)
         self._on_end(key.upstream, key.principal, key.issuer)
+        self.on_completed(key.upstream, key.principal)
         offer.finish()
         return offer
 

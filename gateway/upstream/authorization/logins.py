@@ -65,7 +65,9 @@ class UpstreamLogins:
         self._subject_of = subject_of
         self._resolve = resolve
         self._accounts: dict[tuple[str, str], Account] = {}
-        self._pending = PendingLogins()
+        self.named: Callable[[str], str] = str
+        """Makes the name of a link, or of a login that has begun, of a secret (`ports.Logins.named`)."""
+        self._pending = PendingLogins(lambda secret: self.named(secret))
         self._clients: dict[tuple[str, str, str], ClientIdentification] = {}
         """Registered clients by upstream, issuer and redirect URI."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -43,9 +43,10 @@ class LoginAttempt:
 
 
 class PendingLogins:
-    """Attempts by their state. The oldest give way to new ones."""
+    """Attempts by their state, which `named` makes of a secret. The oldest give way to new ones."""
 
-    def __init__(self) -> None:
+    def __init__(self, named: Callable[[str], str]) -> None:
+        self._named = named
         self._attempts: dict[str, LoginAttempt] = {}
 
     def add(self, attempt: LoginAttempt) -> str:
@@ -60,7 +61,7 @@ class PendingLogins:
             del self._attempts[state]
         if len(self._attempts) >= MOST:
             del self._attempts[next(iter(self._attempts))]
-        state = secrets.token_urlsafe(32)
+        state = self._named(secrets.token_urlsafe(32))
         self._attempts[state] = attempt
         return state
 

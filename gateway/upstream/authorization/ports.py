@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
@@ -146,6 +146,9 @@ class Logins(Protocol):
 
     Every method raises LoginFailed (errors.py) if an authorization server cannot be used or refuses.
     """
+
+    named: Callable[[str], str]
+    """Makes the name of a link, or of a login that has begun, of a secret: replicas add which of them has it."""
 
     async def token(self, upstream: str, principal: str, url: str | None = None) -> Credentials | None:
         """Return the credentials with the access token to send, refreshed if it is about to expire.

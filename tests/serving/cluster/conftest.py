@@ -74,6 +74,7 @@ class Host:
     def __init__(self, token: str = ALICE, revision: str = "2025-11-25") -> None:
         self.http = httpx2.Client(trust_env=False, timeout=60)
         self.revision = revision
+        self.client = "h"
         self.headers = {"Authorization": f"Bearer {token}", "Accept": "application/json, text/event-stream"}
         self.requests = 0
 
@@ -124,7 +125,7 @@ class Host:
         revision: str = MODERN,
     ) -> dict[str, Any]:
         """Return the answer to a request of 2026-07-28, or of a later revision."""
-        client = {"name": "h", "version": "1"}
+        client = {"name": self.client, "version": "1"}
         about = {"protocolVersion": revision, "clientCapabilities": capabilities or {}, "clientInfo": client}
         meta = {f"{META}{key}": value for key, value in about.items()}
         headers = {"MCP-Protocol-Version": revision, "Mcp-Method": method} | ({"Mcp-Name": name} if name else {})

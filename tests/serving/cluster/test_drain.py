@@ -1,18 +1,21 @@
 """A gateway that is told to stop: nothing that it can still finish is broken off, and another goes on with the rest."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
+import httpx2
 import pytest
 
-from tests.serving.cluster.conftest import Host, Replicas
+from tests.serving.cluster.conftest import BOB, Host, Replicas
 from tests.telemetry.conftest import Serving
 
 A_MINUTE = 60
@@ -133,3 +136,67 @@ def test_a_stream_of_changes_goes_on_elsewhere(replicas: Replicas, host: Callabl
         changes = (event for event in rest if event is not None)
         assert next(changes)["params"] == {"uri": "memo://all"}
         counting.join(A_MINUTE)  # before its client is closed
+
+
+def test_an_upload_that_is_on_its_way_is_kept(replicas: Replicas, host: Callable[..., Host]) -> None:
+    first = replicas.start(clustered=False)
+    alice = host()
+    alice.open(first)
+    began = threading.Event()
+
+    def pieces() -> Iterator[bytes]:
+        yield b"a first piece, "
+        began.set()
+        time.sleep(3)
+        yield b"and the last one"
+
+    with ThreadPoolExecutor() as threads:
+        sending = threads.submit(alice.http.post, f"{first.url}/content", content=pieces(), headers=alice.headers)
+        assert began.wait(A_MINUTE)
+        stopping(first)
+        assert sending.result(A_MINUTE).status_code == 201
+    assert first.process.wait(A_MINUTE) == 0
+
+
+def test_nobody_waits_for_lists_and_streams_that_are_idle(replicas: Replicas, host: Callable[..., Host]) -> None:
+    silent = json.dumps(["-c", "import time; time.sleep(600)"])
+    replicas.more = f"[upstreams.silent]\ncommand = {json.dumps(sys.executable)}\nargs = {silent}\n"
+    first = replicas.start(clustered=False)
+    alice, bob = host(revision="2025-06-18"), host(BOB)
+    alice.open(first)
+    for _ in range(2):
+        first.line_with(": ready, 3 tools")
+    with ThreadPoolExecutor() as threads, alice.stream(first) as idle:
+        listing = threads.submit(bob.ask_tools, first)
+        time.sleep(1)
+        assert not listing.done(), "it waits for the third"
+        began = time.monotonic()
+        first.process.send_signal(signal.SIGINT)
+        assert {"own__count", "all__count"} <= set(listing.result(A_MINUTE)), "what is there"
+        list(idle)  # it ends properly
+        assert first.process.wait(A_MINUTE) == 130
+    assert time.monotonic() - began < 12
+
+
+def test_a_list_that_waits_when_the_grace_is_over_is_answered(replicas: Replicas, host: Callable[..., Host]) -> None:
+    silent = json.dumps(["-c", "import time; time.sleep(600)"])
+    server = f"[upstreams.silent]\ncommand = {json.dumps(sys.executable)}\nargs = {silent}\n"
+    replicas.more = f'[http]\ndrain_grace = "2s"\n{server}'
+    first = replicas.start(clustered=False)
+    alice, bob = host(), host(BOB)
+    alice.open(first)
+    for _ in range(2):
+        first.line_with(": ready, 3 tools")
+    with ThreadPoolExecutor() as threads:
+        running = threads.submit(alice.post, first, sleeping(alice))  # its host would resume the stream elsewhere
+        listing = threads.submit(bob.ask_tools, first)
+        time.sleep(1)
+        stopping(first)
+        assert {"own__count", "all__count"} <= set(listing.result(A_MINUTE))
+        assert isinstance(running.exception(A_MINUTE), httpx2.RemoteProtocolError)
+    assert first.process.wait(A_MINUTE) == 0
+
+
+def sleeping(host: Host) -> dict[str, Any]:
+    """A call that takes longer than anybody waits."""
+    return host.message("tools/call", {"name": "own__sleep", "arguments": {"seconds": 300}})

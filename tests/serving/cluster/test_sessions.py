@@ -94,5 +94,5 @@ def test_a_session_whose_record_is_of_another_version_is_an_unknown_session(
         while answer.status_code == 503:  # until the first one counts as gone
             answer = one.post(second, one.message("tools/list", {}))
         assert answer.status_code == 404, answer.text
-    second.line_with("of another version, or broken")
+    second.line_with("is broken, or of another version")
     assert host().open(second), "and nothing else is wrong"

@@ -119,6 +119,41 @@ def test_requests_a_minute_are_counted_by_all_replicas_together(replicas: Replic
     assert 200 in asked(BOB, 4), "without Redis, each counts for itself"
 
 
+def test_wrong_tokens_are_slowed_down_by_all_replicas_together(replicas: Replicas) -> None:
+    first, second = replicas.start(), replicas.start()
+    known = {"Authorization": "Bearer a-wrong-token-0123456789"}
+    for _ in range(6):
+        assert first.get("/metrics", **known)[0] == 401
+    began = time.monotonic()
+    assert second.get("/metrics", **known)[0] == 401
+    assert time.monotonic() - began >= 1, "the seventh is answered after 1 s, wherever it comes to"
+    replicas.redis.stop()
+    assert second.get("/metrics", **known)[0] == 401
+
+
+def test_a_script_acts_on_the_states_that_it_names_or_says_that_they_are_at_several_replicas(
+    replicas: Replicas, host: Callable[..., Host]
+) -> None:
+    server = (
+        f"command = {json.dumps(sys.executable)}\nargs = [{json.dumps(str(SERVERS / 'stateful_stdio.py'))}, 'also']"
+    )
+    changes = '[code_mode]\nenabled = true\nmay_change = ["own__*", "also__*"]\n'
+    replicas.more = f"[upstreams.also]\n{server}\n{changes}"
+    first, second = replicas.start(), replicas.start()
+    alice = host()
+    for at in (first, second):
+        assert {"own__count", "also__count"} <= set(alice.ask_tools(at))
+    assert alice.now(first, "own__count").startswith("1 ")
+    assert alice.now(second, "also__count").startswith("1 ")
+    for number, at in enumerate((first, second), start=2):
+        for tool in ("own__count", "also__count"):
+            assert alice.now(at, "gateway_run", code=f"print(await {tool}())").startswith(f"{number} "), tool
+    both = alice.now(first, "gateway_run", code="print(await own__count(), await also__count())")
+    assert "another replica of the gateway holds its state" in both
+    assert "by themselves" in both
+    assert alice.now(first, "own__count").split()[0] in ("4", "3")
+
+
 def test_without_redis_what_needs_none_goes_on_and_afterwards_everything_does(
     replicas: Replicas, host: Callable[..., Host]
 ) -> None:
@@ -153,17 +188,54 @@ def test_state_is_found_or_said_to_be_unknown_while_redis_is_away(
         assert alice.ask_tools(at)
     assert alice.now(first, "own__count").startswith("1 ")
     assert alice.now(second, "own__count").startswith("2 ")
+    time.sleep(LOST_AFTER)  # the third reads it
     replicas.redis.stop()
     third.line_with("the Redis of the cluster cannot be used")
     assert alice.now(second, "own__count").startswith("3 "), "it is remembered where it was"
-    assert "cannot be asked at present" in alice.now(third, "own__count"), "it never begins anew without a word"
+    assert alice.now(third, "own__count").startswith("4 "), "also where nobody has asked for it"
+    bob = host(BOB)
+    assert bob.ask_tools(third)
+    assert "cannot be asked at present" in bob.now(third, "own__count"), "nothing begins anew without a word"
     replicas.redis.start()
     for one in (first, second, third):
         one.line_with("has forgotten everything")
     assert not any("has left" in line for line in second.lines), "nobody has left because Redis forgot"
     time.sleep(LOST_AFTER)
     for at in (third, second):
-        assert alice.now(at, "own__count").split()[0] in ("4", "5"), "it was never lost"
+        assert alice.now(at, "own__count").split()[0] in ("5", "6"), "it was never lost"
+
+
+def test_a_loss_is_told_also_if_redis_has_forgotten_meanwhile_who_had_it(
+    replicas: Replicas, host: Callable[..., Host]
+) -> None:
+    """One killed, one drained, one added, Redis restarted: the survivors tell the empty Redis what they have seen."""
+    first, second, third = replicas.start(), replicas.start(), replicas.start()
+    alice, bob, carol = host(), host(BOB), host()
+    carol.client = "carol"
+    for at in (first, second, third):
+        assert alice.ask_tools(at)
+    assert alice.now(first, "own__count").startswith("1 ")
+    assert bob.now(second, "own__count").startswith("1 ")
+    time.sleep(LOST_AFTER)  # the others read it
+    first.process.kill()
+    first.process.wait()
+    second.process.terminate()
+    second.process.wait()
+    fourth = replicas.start()
+    assert alice.ask_tools(fourth)
+    fourth.line_with("is at")
+    replicas.redis.stop()
+    third.line_with("the Redis of the cluster cannot be used")
+    replicas.redis.start()
+    for at in (third, fourth):
+        at.line_with("has forgotten everything")
+    time.sleep(LOST_AFTER)
+    assert carol.now(fourth, "own__count").startswith("1 "), "who has lost nothing is told nothing"
+    third.process.kill()
+    third.process.wait()
+    for one in (alice, bob):
+        assert "its state is lost" in one.now(fourth, "own__count")
+        assert one.now(fourth, "own__count").startswith("1 ")
 
 
 def test_a_loss_that_is_not_told_is_told_by_the_next_replica(replicas: Replicas, host: Callable[..., Host]) -> None:

@@ -151,3 +151,28 @@ async def test_limits_are_counted_for_all_and_what_ended_with_a_worker_is_not(
     assert exceeded.limit == size
     clock.now += 86_400
     assert await first.begin([size, day]) is None
+
+
+async def test_a_call_that_ended_while_the_file_could_not_be_used_is_given_back_afterwards(
+    records: tuple[LocalRecords, LocalRecords], clock: Clock
+) -> None:
+    first = LocalUse(records[0], "one", lambda: ["two"], clock)
+    second = LocalUse(records[1], "two", lambda: ["one"], clock)
+    at_once = SharedLimit("calls_at_once", 1, ("principal", "alice"))
+    assert await first.begin([at_once]) is None
+    records[0].connection.execute("PRAGMA busy_timeout = 1")
+    with records[1].transaction():
+        first.add(at_once, -1)
+    assert await second.begin([at_once]) is not None
+    first.renew()
+    assert await second.begin([at_once]) is None
+
+
+async def test_what_happens_again_is_counted_by_all_until_it_has_not_for_a_while(
+    records: tuple[LocalRecords, LocalRecords], clock: Clock
+) -> None:
+    first = LocalUse(records[0], "one", lambda: ["two"], clock)
+    second = LocalUse(records[1], "two", lambda: ["one"], clock)
+    assert [await use.repeated(("wrong", "1.2.3.4"), 60) for use in (first, second, first)] == [1, 2, 3]
+    clock.now += 61
+    assert await second.repeated(("wrong", "1.2.3.4"), 60) == 1

@@ -1,6 +1,6 @@
 """The cookie that a browser is recognised by, as browsers and proxies see it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import httpx2
@@ -16,6 +16,9 @@ pytestmark = pytest.mark.anyio
 
 class Logins:
     """Begins and completes whatever is asked."""
+
+    def __init__(self) -> None:
+        self.named: Callable[[str], str] = str
 
     async def begin(
         self, upstream: str, principal: str, redirect_uri: str, *, scopes: Sequence[str] = ()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,11 +14,12 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+import httpx2
 import psutil
 import pytest
 
 from gateway.core.results.output_variants import OUTPUTS, REVISION
-from tests.serving.cluster.conftest import ALICE, BOB, Host
+from tests.serving.cluster.conftest import ALICE, BOB, SERVERS, Host
 from tests.serving.workers.conftest import Start
 from tests.telemetry.conftest import Serving
 
@@ -241,6 +243,38 @@ def test_a_host_that_chooses_outputs_gets_them_from_whichever_worker_has_its_sta
             gateway, "tools/call", "own__count", {"name": "own__count", "arguments": {}}, revision=REVISION
         )["result"]
         assert answer[OUTPUTS][0]["content"][0]["text"].split()[0] == str(asked)
+
+
+def test_a_browser_logs_in_whichever_worker_it_comes_to(start: Start, scattered: Callable[..., Host]) -> None:
+    server = subprocess.Popen([sys.executable, str(SERVERS / "login_server.py")], stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        origin = f"http://127.0.0.1:{server.stdout.readline().strip()}"
+        gateway = start(
+            more=f'[logins]\nkey = "a key for the tests of logins"\n[upstreams.notes]\nurl = "{origin}/mcp"\n'
+        )
+        ready(gateway)
+        offered = scattered().now(gateway, "gateway_login", upstream="notes")
+        link = re.search(r"http://\S+", offered)
+        assert link, offered
+        with httpx2.Client(trust_env=False, follow_redirects=True, cookies={"account": "alices"}) as browser:
+            browser.headers["Connection"] = "close"
+            for _ in range(8):  # each worker gets some of them
+                page = browser.get(link[0])
+                assert page.status_code == 200, page.text
+            further = re.search(r'href="(\?continue=[0-9a-f]+)"', page.text)
+            assert further, page.text
+            done = browser.get(str(page.url.join(further[1])))
+            assert "You can close this page" in done.text, done.text
+        until = time.monotonic() + A_MINUTE
+        answers: list[str] = []
+        while len(answers) < 8:  # all workers know of it
+            answer = scattered().now(gateway, "notes__whoami")
+            answers = [*answers, answer] if answer == "you are alices" else []
+            assert time.monotonic() < until, answer
+    finally:
+        server.kill()
+        server.communicate()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Offers of logins: who may use a link, how often, and for how long."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import pytest
 
@@ -17,6 +17,7 @@ class Logins:
     """Begins and completes whatever is asked."""
 
     def __init__(self) -> None:
+        self.named: Callable[[str], str] = str
         self.begun: dict[str, LoginKey] = {}
 
     async def begin(
