@@ -1,7 +1,15 @@
 """Tokens: what texts, media and lists of tools cost a model, by an estimate and by the vendors' published formulas."""
 
 from gateway.core.tokens.choose_formulas import formulas_for
-from gateway.core.tokens.content_items import Content, Medium, content_of_blocks, content_of_result, content_of_tools
+from gateway.core.tokens.content_items import (
+    Content,
+    Medium,
+    content_of_blocks,
+    content_of_result,
+    content_of_tools,
+    medium_in,
+    read_of_structured,
+)
 from gateway.core.tokens.count_tokens import TokenCount, count_content, list_tokens
 from gateway.core.tokens.estimate_text import text_tokens
 from gateway.core.tokens.formula import TokenFormula
@@ -18,6 +26,8 @@ __all__ = [
     "count_content",
     "formulas_for",
     "list_tokens",
+    "medium_in",
+    "read_of_structured",
     "text_tokens",
     "token_words",
 ]

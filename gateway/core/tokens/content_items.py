@@ -92,24 +92,31 @@ def content_of_result(result: Mapping[str, Any], structured: str = "unknown") ->
             case "text":
                 texts.append(text if isinstance(text := block.get("text"), str) else "")
             case "image" | "audio" as kind:
-                media.append(_medium_in(block.get("data"), "image" if kind == "image" else "audio"))
+                media.append(medium_in(block.get("data"), "image" if kind == "image" else "audio"))
             case "resource" if "blob" in resource:
-                media.append(_medium_in(resource.get("blob"), "other"))
+                media.append(medium_in(resource.get("blob"), "other"))
             case "resource":
                 texts.append(text if isinstance(text := resource.get("text"), str) else "")
             case _:
                 texts.append(compact_json(block))
     value = result.get("structuredContent")
-    if value is not None and (structured in _BESIDE or (structured in _INSTEAD or not (texts or media))):
-        texts = [*([] if structured in _INSTEAD else texts), compact_json(value)]
+    how = "never" if value is None else read_of_structured(structured, is_alone=not (texts or media))
+    if how != "never":
+        texts = [*([] if how == "instead" else texts), compact_json(value)]
     return Content(texts, [] if structured == "replaces-all" and value is not None else media)
 
 
-_BESIDE = frozenset({"beside", "dumped"})
-_INSTEAD = frozenset({"replaces-text", "replaces-all"})
+def read_of_structured(host: str, *, is_alone: bool) -> Literal["beside", "instead", "never"]:
+    """Return whether a model reads structured content `beside` the texts, `instead` of them, or `never`.
+
+    `host` is what the host does with it (`structured.host` of its profile); `is_alone`: the result has no blocks.
+    """
+    if host in ("replaces-text", "replaces-all"):
+        return "instead"
+    return "beside" if is_alone or host in ("beside", "dumped") else "never"
 
 
-def _medium_in(data: Any, kind: MediumKind) -> Medium:
+def medium_in(data: Any, kind: MediumKind = "other") -> Medium:
     """Return the medium that base64 is, by its first bytes."""
     if not isinstance(data, str):
         return Medium(kind)

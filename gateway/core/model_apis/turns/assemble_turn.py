@@ -16,7 +16,7 @@ from gateway.core.model.turn import DETAIL_KEY, DETAILS, Answer, Call, FollowUp,
 from gateway.core.model_apis.turns.model_rules import rules_for, shows_images
 from gateway.core.model_apis.turns.raw_content import raw_content
 from gateway.core.model_apis.turns.references import is_file, reference
-from gateway.core.model_apis.turns.share_tokens import share_tokens
+from gateway.core.model_apis.turns.share_tokens import share_tokens, turn_tokens
 from gateway.core.profiles.model_profile import ImagePlace, ModelImages, ModelMedia, ModelProfile
 from gateway.core.results.decisions import AsImage, AsIs, AsText, BlockDecision, TokenBudget, ToTextLine, decide
 from gateway.core.results.decisions.links import link_words
@@ -42,11 +42,15 @@ class Choices:
 
 @dataclass(frozen=True)
 class Assembled:
-    """The turn, the effects that it still needs, and the notes of what was changed."""
+    """The turn, the effects that it still needs, and the notes of what was changed.
+
+    `budgets` are those of its results in tokens, if the turn would cost more than its own otherwise.
+    """
 
     turn: Turn
     wanted: Mapping[str, Effect]
     notes: tuple[Note, ...]
+    budgets: Sequence[TokenBudget] | None = None
 
 
 def assemble(
@@ -57,14 +61,37 @@ def assemble(
     Effects and outcomes are keyed `<index of the call>/<key within its result>`.
     """
     choices = choices or Choices()
+    done, budget = _assembled(calls, profile, outcomes, choices), choices.tokens
+    if budget is None:
+        return done
+    room = budget.most
+    for _ in range(_DIVISIONS):
+        if done.wanted or (over := turn_tokens(done.turn, budget) - budget.most) <= 0:
+            break
+        if done.budgets is not None:
+            room = max(1, room - over)
+        done = _assembled(calls, profile, outcomes, choices, share_tokens(calls, replace(budget, most=room)))
+    return done
+
+
+_DIVISIONS = 8
+"""How often the budget of a turn is divided again because labels and captions take more of it than expected."""
+
+
+def _assembled(
+    calls: Sequence[Call],
+    profile: ModelProfile,
+    outcomes: Mapping[str, Outcome],
+    choices: Choices,
+    budgets: Sequence[TokenBudget] | None = None,
+) -> Assembled:
     assembler = _Assembler(profile, choices)
-    budgets = None if choices.tokens is None else share_tokens(calls, choices.tokens)
     for index, call in enumerate(calls):
         mine = {key.split("/", 1)[1]: outcome for key, outcome in outcomes.items() if key.startswith(f"{index}/")}
         assembler.add(index, call, mine, None if budgets is None else budgets[index])
     reply = wording.IMAGES_FOLLOW if profile.image.place == "after_reply" else None
     turn = Turn(tuple(assembler.answers), tuple(assembler.follow_ups), reply)
-    return Assembled(turn, assembler.wanted, tuple(assembler.notes))
+    return Assembled(turn, assembler.wanted, tuple(assembler.notes), budgets)
 
 
 @dataclass
