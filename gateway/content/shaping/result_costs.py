@@ -19,8 +19,8 @@ class ResultCost(NamedTuple):
 
 def result_costs(shaped: Shaped, profile: Profile, model: str | None) -> list[ResultCost]:
     """Return the costs by each formula of the host's models; empty if nothing is known of them."""
-    given = content_of_blocks(shaped.envelope.blocks)
-    sent = content_of_result(shaped.result, profile.structured.host)
+    given = content_of_blocks(shaped.envelope.blocks, lengths=shaped.lengths)
+    sent = content_of_result(shaped.result, profile.structured.host, shaped.lengths)
     return [
         ResultCost(formula.name, formula.title, count_content(given, formula), count_content(sent, formula))
         for formula in formulas_for(token_formulas(), profile.tokens.formulas, model)

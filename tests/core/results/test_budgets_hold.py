@@ -13,7 +13,7 @@ from gateway.core.results.decisions.fit_tokens import LEAST_BUDGET
 from gateway.core.results.lift_result import lift
 from gateway.core.results.lower_mcp import lower
 from gateway.core.results.rescue import rescue
-from gateway.core.tokens import TokenFormula, content_of_result, count_content, text_tokens
+from gateway.core.tokens import Lengths, TokenFormula, content_of_result, count_content, text_tokens
 from tests.core import golden_cases
 from tests.core.test_golden import expanded, perform
 
@@ -70,14 +70,14 @@ def answer(effect: Effect, *, linked: bool) -> Outcome:
     return Kept("img_7h3k2m9q4w8x", f"{_LINK}{effect.key}") if isinstance(effect, Keep) and linked else perform(effect)
 
 
-def shaped(result: Any, profile: Profile, most: int, *, linked: bool = False) -> dict[str, Any]:
+def shaped(result: Any, profile: Profile, most: int, *, linked: bool = False) -> tuple[dict[str, Any], Lengths]:
     envelope = lift(expanded(result))
     envelope = rescue(envelope) if profile.rescue else envelope
     budget, outcomes = TokenBudget(most, formulas(profile)), dict[str, Outcome]()
     for _ in range(ROUNDS):
         decisions = decide(envelope, profile, outcomes, ("image", "audio"), budget)
         if not decisions.wanted:
-            return lower(envelope, profile, decisions).result
+            return lower(envelope, profile, decisions).result, decisions.lengths
         outcomes |= {key: answer(effect, linked=linked) for key, effect in decisions.wanted.items()}
     raise AssertionError("it never settles")
 
@@ -86,8 +86,8 @@ def formulas(profile: Profile) -> tuple[TokenFormula, ...]:
     return counting_formulas(profile.tokens.formulas)
 
 
-def cost(result: dict[str, Any], profile: Profile) -> int:
-    content = content_of_result(result, profile.structured.host)
+def cost(result: dict[str, Any], profile: Profile, lengths: Lengths) -> int:
+    content = content_of_result(result, profile.structured.host, lengths)
     return max(count_content(content, formula).total for formula in formulas(profile))
 
 
@@ -101,8 +101,8 @@ def test_links_to_the_content_count_too() -> None:
     linked = PROFILES["claude-code"].model_copy(update={"content_url": ContentUrlRules(show="beside")})
     for most in (400, 1_500):
         for name in ("everything", "many_images", "long_text"):
-            result = shaped(CASES[name], linked, most, linked=True)
-            assert cost(result, linked) <= most
+            result, lengths = shaped(CASES[name], linked, most, linked=True)
+            assert cost(result, linked, lengths) <= most
             assert _LINK in compact_json(result)
 
 
@@ -111,7 +111,7 @@ def test_no_result_costs_more_than_its_budget(name: str) -> None:
     over: dict[tuple[str, int], tuple[int, int]] = {}
     for profile in DIFFERENT:
         for most in (LEAST_BUDGET, 700):
-            result = shaped(CASES[name], profile, most)
-            if (tokens := cost(result, profile)) > (most_allowed := allowed(result, most)):
+            result, lengths = shaped(CASES[name], profile, most)
+            if (tokens := cost(result, profile, lengths)) > (most_allowed := allowed(result, most)):
                 over[profile.name, most] = tokens, most_allowed
     assert not over

@@ -20,6 +20,7 @@ from gateway.core.model_apis.turns.share_tokens import share_tokens, turn_tokens
 from gateway.core.profiles.model_profile import ImagePlace, ModelImages, ModelMedia, ModelProfile
 from gateway.core.results.decisions import AsImage, AsIs, AsText, BlockDecision, TokenBudget, ToTextLine, decide
 from gateway.core.results.decisions.links import link_words
+from gateway.core.tokens import Length, Lengths
 
 
 @dataclass(frozen=True)
@@ -44,13 +45,13 @@ class Choices:
 class Assembled:
     """The turn, the effects that it still needs, and the notes of what was changed.
 
-    `budgets` are those of its results in tokens, if the turn would cost more than its own otherwise.
+    `lengths` are those of its media, if they had to be found out.
     """
 
     turn: Turn
     wanted: Mapping[str, Effect]
     notes: tuple[Note, ...]
-    budgets: Sequence[TokenBudget] | None = None
+    lengths: Lengths = field(default_factory=dict[str, Length])
 
 
 def assemble(
@@ -61,19 +62,22 @@ def assemble(
     Effects and outcomes are keyed `<index of the call>/<key within its result>`.
     """
     choices = choices or Choices()
-    done, budget = _assembled(calls, profile, outcomes, choices), choices.tokens
+    budget = choices.tokens
     if budget is None:
-        return done
-    room = budget.most
-    for _ in range(_DIVISIONS):
-        if done.wanted or (over := turn_tokens(done.turn, budget) - budget.most) <= 0:
+        return _assembled(calls, profile, outcomes, choices, None)
+    budgets, room = [replace(budget, most=_UNBOUNDED)] * len(calls), budget.most
+    done = _assembled(calls, profile, outcomes, choices, budgets)
+    for division in range(_DIVISIONS):
+        if done.wanted or (over := turn_tokens(done.turn, budget, done.lengths) - budget.most) <= 0:
             break
-        if done.budgets is not None:
-            room = max(1, room - over)
-        done = _assembled(calls, profile, outcomes, choices, share_tokens(calls, replace(budget, most=room)))
+        room = max(1, room - over) if division else room
+        budgets = share_tokens(calls, replace(budget, most=room), done.lengths)
+        done = _assembled(calls, profile, outcomes, choices, budgets)
     return done
 
 
+_UNBOUNDED = 1 << 62
+"""The tokens of a result whose media are measured, but not cut."""
 _DIVISIONS = 8
 """How often the budget of a turn is divided again because labels and captions take more of it than expected."""
 
@@ -83,7 +87,7 @@ def _assembled(
     profile: ModelProfile,
     outcomes: Mapping[str, Outcome],
     choices: Choices,
-    budgets: Sequence[TokenBudget] | None = None,
+    budgets: Sequence[TokenBudget] | None,
 ) -> Assembled:
     assembler = _Assembler(profile, choices)
     for index, call in enumerate(calls):
@@ -91,7 +95,7 @@ def _assembled(
         assembler.add(index, call, mine, None if budgets is None else budgets[index])
     reply = wording.IMAGES_FOLLOW if profile.image.place == "after_reply" else None
     turn = Turn(tuple(assembler.answers), tuple(assembler.follow_ups), reply)
-    return Assembled(turn, assembler.wanted, tuple(assembler.notes), budgets)
+    return Assembled(turn, assembler.wanted, tuple(assembler.notes), assembler.lengths)
 
 
 @dataclass
@@ -105,6 +109,7 @@ class _Assembler:
     wanted: dict[str, Effect] = field(default_factory=dict[str, Effect])
     notes: list[Note] = field(default_factory=list[Note])
     numbers: dict[str, int] = field(default_factory=dict[str, int])
+    lengths: dict[str, Length] = field(default_factory=dict[str, Length])
     index: int = 0
     """The index of the current call."""
     caption: wording.Captioned | None = None
@@ -129,6 +134,7 @@ class _Assembler:
         decisions = decide(envelope, rules, outcomes, self.choices.describes, budget)
         self.wanted |= {f"{index}/{key}": effect for key, effect in decisions.wanted.items()}
         self.notes += [*envelope.notes, *decisions.notes]
+        self.lengths |= decisions.lengths
         flagged = envelope.is_error and errors.flag
         parts: list[Part] = []
         for decision, caption in _with_captions(decisions.decided_blocks):

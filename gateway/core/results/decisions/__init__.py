@@ -17,6 +17,7 @@ from gateway.core.results.decisions.budget import fits, within_budget
 from gateway.core.results.decisions.cut_texts import note_cuts
 from gateway.core.results.decisions.decision_context import DecisionContext
 from gateway.core.results.decisions.fit_tokens import within_tokens
+from gateway.core.results.decisions.lengths import lengths_of
 from gateway.core.results.decisions.structured import structured_as_text
 from gateway.core.results.decisions.token_budget import TokenBudget
 from gateway.core.results.decisions.write_blocks import error_words
@@ -64,4 +65,5 @@ def decide(
         notes=tuple(context.notes),
         error=error,
         structured=envelope.has_structured_content and profile.structured.send == "always",
+        lengths=lengths_of(context.wanted, outcomes),
     )

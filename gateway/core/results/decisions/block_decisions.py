@@ -8,6 +8,7 @@ from gateway.core.model.blocks import Block, Found
 from gateway.core.model.effects import Effect
 from gateway.core.model.media_types import PixelSize
 from gateway.core.model.notes import Note
+from gateway.core.tokens import Length, Lengths
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ class ErrorWords:
 class Decisions:
     """The decisions about the blocks, in order; the effects still needed; notes of what was changed.
 
-    `structured`: whether structured content is sent beside the blocks.
+    `structured`: whether structured content is sent beside the blocks. `lengths` are those known of the media.
     """
 
     decided_blocks: tuple[BlockDecision, ...]
@@ -126,3 +127,4 @@ class Decisions:
     notes: tuple[Note, ...]
     error: ErrorWords
     structured: bool
+    lengths: Lengths = field(default_factory=dict[str, Length])

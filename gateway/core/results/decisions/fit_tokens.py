@@ -118,7 +118,7 @@ def _scale(context: DecisionContext, decided_blocks: list[BlockDecision], costs:
         context.notes = list(notes)
         shares = _shares(decided_blocks, media, costs.budget, max(0, room))
         scaled = [
-            _smaller(context, decision, costs.budget, shares.get(place, 0))
+            _smaller(context, decision, costs, media[place], shares.get(place, 0))
             if media.get(place, 0) > shares.get(place, 0)
             else decision
             for place, decision in enumerate(decided_blocks)
@@ -139,7 +139,7 @@ def _shares(
     """
     least: dict[int, int] = {}
     for place, tokens in media.items():
-        cheapest = min(tokens, _least_tokens(decided_blocks[place], budget))
+        cheapest = min(tokens, _least_tokens(decided_blocks[place], tokens, budget))
         if cheapest <= room:
             least[place] = cheapest
             room -= cheapest
@@ -147,25 +147,30 @@ def _shares(
     return {place: tokens + more[place] for place, tokens in least.items()}
 
 
-def _least_tokens(decision: BlockDecision, budget: TokenBudget) -> int:
-    """Return the tokens of an image at the smallest size to which it may be scaled."""
+def _least_tokens(decision: BlockDecision, tokens: int, budget: TokenBudget) -> int:
+    """Return the tokens of an image at the smallest size to which it may be scaled; other media cannot be."""
     pixels = shown_pixels(decision)
     if pixels is None or not isinstance(decision, AsImage | AsIs) or max(pixels) < _LEAST_EDGE:
-        return budget.image(pixels)
+        return tokens
     if decision.source is None or decision.source.page is not None or not is_image(decision.source.found):
-        return budget.image(pixels)
+        return tokens
     return budget.image(scaled_to(pixels, _LEAST_EDGE))
 
 
-def _smaller(context: DecisionContext, decision: BlockDecision, budget: TokenBudget, tokens: int) -> BlockDecision:
-    """Scale an image to at most so many tokens, or name it in a line if it would be too small to be of use."""
+def _smaller(
+    context: DecisionContext, decision: BlockDecision, costs: WrittenCosts, tokens: int, room: int
+) -> BlockDecision:
+    """Scale an image of so many tokens to those that it has room for, or name it if it would be of no use.
+
+    Sound, video and documents are named.
+    """
     pixels = shown_pixels(decision)
     if not isinstance(decision, AsImage | AsIs) or decision.source is None:
         return decision
     source = decision.source
-    edge = 0 if pixels is None or source.page is not None else budget.edge(pixels, tokens)
+    edge = 0 if pixels is None or source.page is not None else costs.budget.edge(pixels, room)
     if edge < _LEAST_EDGE or not is_image(source.found):
-        return _named(context, decision, budget)
+        return _named(context, decision, tokens, costs.budget)
     context.take_back(source.index, "resized", "converted")
     beside: Mapping[str, object] = decision.beside if isinstance(decision, AsImage) else {"type": "image"}
     uri = decision.uri if isinstance(decision, AsImage) else None
@@ -176,11 +181,10 @@ def _smaller(context: DecisionContext, decision: BlockDecision, budget: TokenBud
     return context.with_handle(fitted) if context.profile.handles == "always" else fitted
 
 
-def _named(context: DecisionContext, decision: BlockDecision, budget: TokenBudget) -> BlockDecision:
+def _named(context: DecisionContext, decision: BlockDecision, tokens: int, budget: TokenBudget) -> BlockDecision:
     """Name media in a line, as there is no room for it."""
     if not isinstance(decision, AsImage | AsIs) or decision.source is None:
         return decision
-    tokens = budget.image(shown_pixels(decision))
     whose = f"its {tokens:,} tokens are" if tokens else "it is"
     why = f"{whose} more than the {budget.most:,}{'' if tokens else ' tokens'} of this result have room for"
     if decision.source.page is not None and isinstance(decision, AsImage):
@@ -209,7 +213,7 @@ def _fold(context: DecisionContext, decided_blocks: list[BlockDecision], costs: 
             shown.append(place)
             left -= cost
         else:
-            decided_blocks[place] = _named(context, decision, costs.budget)
+            decided_blocks[place] = _named(context, decision, media.get(place, 0), costs.budget)
     if context.awaits:
         return decided_blocks
     writer = BlockWriter(context.profile)

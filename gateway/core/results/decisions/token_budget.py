@@ -1,7 +1,7 @@
 """The budget of a result in tokens, and what decisions cost of it: every text that is written, and every image."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -9,7 +9,8 @@ from gateway.core.model.json_size import compact_json
 from gateway.core.model.json_values import as_object, is_dict
 from gateway.core.model.media_types import PixelSize
 from gateway.core.results.decisions.block_decisions import AsImage, AsIs, BlockDecision
-from gateway.core.results.decisions.decision_context import DecisionContext, is_image
+from gateway.core.results.decisions.decision_context import DecisionContext
+from gateway.core.results.decisions.lengths import length_effect, length_in
 from gateway.core.results.decisions.write_blocks import BlockWriter, error_words
 from gateway.core.tokens import (
     Content,
@@ -17,12 +18,18 @@ from gateway.core.tokens import (
     TokenFormula,
     content_of_result,
     count_content,
+    medium_of,
+    medium_tokens,
     read_of_structured,
     text_tokens,
 )
 
 _STEP = 8
 """Pixels to which an edge is rounded down, so that one more word of text does not change the image's bytes."""
+
+
+_MOST_MEASURED = 20
+"""Sounds, videos and documents of one result whose length is found out; that of further ones is guessed."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +41,16 @@ class TokenBudget:
 
     def image(self, pixels: PixelSize | None) -> int:
         """Return the tokens of an image; 0 if they are not known."""
-        content = Content(media=[Medium("image", pixels)])
-        return max((count_content(content, formula).images for formula in self.formulas), default=0)
+        return self.medium(Medium("image", pixels))
+
+    def medium(self, medium: Medium) -> int:
+        """Return the tokens of a medium; 0 if they are not known."""
+        content = Content(media=[medium])
+        return max((count_content(content, formula).total for formula in self.formulas), default=0)
+
+    def charges_for_length(self, medium: Medium) -> bool:
+        """Whether any of the models has a published price for each second or page of such a medium."""
+        return any(medium_tokens(replace(medium, seconds=1, pages=1), formula) for formula in self.formulas)
 
     def edge(self, pixels: PixelSize, tokens: int) -> int:
         """Return the largest length of the longer edge at which an image costs at most so many tokens; 0: none."""
@@ -82,12 +97,33 @@ class WrittenCosts:
         return (0 if how == "instead" else said) + (0 if how == "never" else self.structured)
 
     def media(self, decided_blocks: Sequence[BlockDecision]) -> dict[int, int]:
-        """Return the tokens of each image that is shown, by its place."""
+        """Return the tokens of each image, sound, video or document that is shown, by its place."""
         found: dict[int, int] = {}
         for place, decision in enumerate(decided_blocks):
-            if (tokens := self.budget.image(shown_pixels(decision))) and _is_shown(decision):
+            medium = self._medium(decision)
+            if medium is not None and (tokens := self.budget.medium(medium)):
                 found[place] = tokens
         return found
+
+    def _medium(self, decision: BlockDecision) -> Medium | None:
+        """Return the medium that is shown; its length is found out if there is a formula for it."""
+        if isinstance(decision, AsImage):
+            return Medium("image", decision.pixels)
+        shown, source = (decision.shown, decision.source) if isinstance(decision, AsIs) else (None, None)
+        if shown is None or source is None:
+            return None
+        medium = medium_of(shown)
+        key = f"length:{source.key}{'' if shown.data == source.found.data else ':sent'}"
+        if not self.budget.charges_for_length(medium) or not self._may_measure(key):
+            return medium
+        effect = length_effect(key, shown)
+        length = length_in(self.context.want(effect)) if effect is not None else None
+        return medium if length is None else replace(medium, seconds=length.seconds, pages=length.pages)
+
+    def _may_measure(self, key: str) -> bool:
+        """Whether this medium is among the first that are measured; the others' length is guessed."""
+        measured = [known for known in self.context.wanted if known.startswith("length:")]
+        return key in measured or len(measured) < _MOST_MEASURED
 
     @property
     def sends_structured(self) -> bool:
@@ -115,12 +151,6 @@ def shown_pixels(decision: BlockDecision) -> PixelSize | None:
             return decision.shown.pixels
         case _:
             return None
-
-
-def _is_shown(decision: BlockDecision) -> bool:
-    if isinstance(decision, AsIs):
-        return decision.has_bytes and decision.shown is not None and is_image(decision.shown)
-    return isinstance(decision, AsImage)
 
 
 def _without_bytes(block: Any) -> Any:
