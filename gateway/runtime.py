@@ -74,6 +74,7 @@ class _Rooms:
             describer=self.describer,
             files=self.files,
             links=self.links,
+            measures=settings.tokens.count,
         )
 
 

@@ -192,7 +192,8 @@ async def open_shaper(settings: Settings, store: "ContentStore | None" = None) -
     from gateway.content.store import MemoryStore
 
     async with MediaWorkers(settings.media) as media:
-        yield Shaper(store or MemoryStore(settings.store), media, max_blocks=settings.limits.blocks)
+        blocks = settings.limits.blocks
+        yield Shaper(store or MemoryStore(settings.store), media, max_blocks=blocks, measures=True)
 
 
 def run_until_signal(

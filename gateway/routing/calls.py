@@ -4,6 +4,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 from anyio import to_thread
@@ -21,6 +22,7 @@ from gateway.core.profiles.host_profiles import narrow, with_useful_handles
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
 from gateway.core.results.output_variants import REQUESTED
+from gateway.core.tokens import Lengths
 from gateway.core.tools.catalogue import OWN, Catalogue, Route
 from gateway.core.wording import APPROVE_TOOL, FIND_TOOL, LOGIN_TOOL, failure_text, plain, size_words
 from gateway.errors import InvalidRequest
@@ -63,11 +65,12 @@ _PROFILES = 512
 
 
 class _Shaped(NamedTuple):
-    """A result for a host, the notes of what was changed in it, and whether it is an error."""
+    """A result for a host, the notes of what was changed in it, whether it is an error, and its media's lengths."""
 
     result: dict[str, Any]
     notes: Sequence[Note]
     is_error: bool
+    lengths: Lengths = MappingProxyType({})
 
 
 OwnCall = Callable[[RequestContext, object], Awaitable[dict[str, Any]]]
@@ -196,7 +199,8 @@ class Calls:
             call.shaped(done.result, given.characters, done.notes, is_error=done.is_error)
             is_read = route.audience != "app" and not context.within  # by a model, and not by a page or a script
             if is_read and (self._settings.tokens.count or call.is_kept):
-                call.counted(*await self.tokens.count(done.result, given, profile, context.caller.model))
+                model, lengths = context.caller.model, done.lengths
+                call.counted(*await self.tokens.count(done.result, given, profile, model, lengths))
             if chosen is None:
                 return done.result
             return chosen.added(done.result, whole, self._checks, self._settings.limits.blocks)
@@ -265,7 +269,7 @@ class Calls:
         told = shaped.result
         if self._files is not None:
             told = await with_files(told, shaped.kept, self._files, context.caller)
-        return _Shaped(told, shaped.notes, shaped.envelope.is_error)
+        return _Shaped(told, shaped.notes, shaped.envelope.is_error, shaped.lengths)
 
     async def _asked(
         self,

@@ -12,6 +12,7 @@ from gateway.core.model.json_size import Size
 from gateway.core.model.notes import Note
 from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import Profile
+from gateway.core.tokens import Lengths
 from gateway.core.tools.arguments import Parameter, PossibleForms
 from gateway.core.tools.catalogue import WithheldTool
 from gateway.errors import Failure
@@ -146,8 +147,8 @@ class ArgumentsPort(Protocol):
 
 
 class ShapedPort(Protocol):
-    """A shaped result, the notes of what was changed in it, the envelope that it was made from, and the
-    handles of the content that was kept for it."""
+    """A shaped result, the notes of what was changed in it, the envelope that it was made from, the handles of the
+    content that was kept for it, and the known lengths of its media."""
 
     @property
     def result(self) -> dict[str, Any]: ...
@@ -157,6 +158,8 @@ class ShapedPort(Protocol):
     def envelope(self) -> Envelope: ...
     @property
     def kept(self) -> Sequence[str]: ...
+    @property
+    def lengths(self) -> Lengths: ...
 
 
 class AuditTrail(Protocol):

@@ -9,7 +9,7 @@ from gateway.config.builtin_profiles import counting_formulas
 from gateway.core.model.json_size import Size
 from gateway.core.model.json_values import as_list, objects_in
 from gateway.core.profiles.profile import Profile
-from gateway.core.tokens import Content, TokenCount, TokenFormula, content_of_result, count_content
+from gateway.core.tokens import Content, Lengths, TokenCount, TokenFormula, content_of_result, count_content
 
 _LARGE = 256 * 1024
 """The size of a result above which it is counted in a thread."""
@@ -37,14 +37,17 @@ class TokenCounts:
         return found
 
     async def count(
-        self, result: Mapping[str, Any], size: Size, profile: Profile, model: str | None
+        self, result: Mapping[str, Any], size: Size, profile: Profile, model: str | None, lengths: Lengths
     ) -> tuple[TokenCount, str]:
-        """Return what a shaped result costs by the likeliest formula, and the formula's name."""
+        """Return what a shaped result costs by the likeliest formula, and the formula's name.
+
+        `lengths` are those known of its media.
+        """
         formula = self.formulas(profile, model)[0]
         structured = profile.structured.host
         if size.total <= _LARGE:
-            return count_content(content_of_result(result, structured), formula), formula.name
-        content = await to_thread.run_sync(content_of_result, result, structured)
+            return count_content(content_of_result(result, structured, lengths), formula), formula.name
+        content = await to_thread.run_sync(content_of_result, result, structured, lengths)
         return await to_thread.run_sync(count_content, content, formula), formula.name
 
     def picture_tokens(self, result: Mapping[str, Any], profile: Profile, model: str | None) -> int:

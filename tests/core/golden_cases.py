@@ -35,13 +35,13 @@ class Case(NamedTuple):
         return "\n".join(parts)
 
 
-def path_of(name: str) -> Path:
-    return FOLDER / f"{name}.md"
+def path_of(name: str, folder: Path = FOLDER) -> Path:
+    return folder / f"{name}.md"
 
 
-def read(name: str) -> Case:
+def read(name: str, folder: Path = FOLDER) -> Case:
     """The case as it is written down."""
-    text = path_of(name).read_text("utf-8")
+    text = path_of(name, folder).read_text("utf-8")
     (_, given), *outputs = _SECTION.findall(text)
     about = text.partition("\n\n")[2].partition("\n\n## ")[0]
     return Case(name, about, json.loads(given), {one: output for names, output in outputs for one in names.split(", ")})

@@ -13,6 +13,7 @@ from gateway.core.model.envelope import Envelope
 from gateway.core.model.notes import Note
 from gateway.core.profiles.profile import AppRules, FeatureRules, Match, Profile, StructuredRules, ToolRules, WaitRules
 from gateway.core.results.lift_result import lift
+from gateway.core.tokens import Length, Lengths
 from gateway.errors import Failure, UnknownMethod, UnknownResource
 from gateway.routing import Router
 from gateway.routing.long_calls import LongCalls
@@ -165,6 +166,7 @@ class FakeShaped:
     envelope: Envelope
     notes: tuple[Note, ...] = ()
     kept: tuple[str, ...] = ()
+    lengths: Lengths = field(default_factory=dict[str, Length])
 
 
 class FakeShaper:

@@ -22,7 +22,8 @@ from gateway.cli.demo.demo_files import DemoFiles, demo_setting
 from gateway.cli.demo.outcome import Cell, Outcome
 from gateway.cli.demo.page import write_page
 from gateway.cli.demo.processes import CannotStart, http_process, last_stderr_lines
-from gateway.cli.demo.table import print_table
+from gateway.cli.demo.table import print_costs, print_table
+from gateway.cli.demo.token_costs import costs_json
 from gateway.core.model.revisions import NEWEST_MODERN
 from gateway.errors import GatewayError
 from gateway.hosts.simulators.host import SimulatedHost
@@ -73,9 +74,11 @@ def run_demo(report: Path, *, json_output: bool) -> int:
         return 1
     write_page(report, outcome)
     if json_output:
-        sys.stdout.write(json.dumps({**outcome.to_json(), "report": str(report)}, ensure_ascii=False) + "\n")
+        written = {**outcome.to_json(), "tokens": costs_json(outcome), "report": str(report)}
+        sys.stdout.write(json.dumps(written, ensure_ascii=False) + "\n")
     else:
         print_table(outcome)
+        print_costs(outcome)
     for problem, where in _problems(outcome).items():
         stderr.print(f"{', '.join(where)}: {problem}", style="red", markup=False, soft_wrap=True)
     stderr.print(f"report: {report}", markup=False, soft_wrap=True)

@@ -10,6 +10,8 @@ from typing import TypeAlias
 from gateway.cli.demo.cases import Case
 from gateway.cli.demo.outcome import Cell, Outcome
 from gateway.cli.demo.thumbnails import Gallery
+from gateway.cli.demo.token_costs import costs_of_all, token_costs
+from gateway.core.tokens import token_words
 from gateway.hosts.simulators.base64_runs import base64_runs
 from gateway.hosts.simulators.host import SimulatedHost
 from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument, SeenImage, SeenPart, SeenText
@@ -77,7 +79,28 @@ simulated from what was measured of them.</p>
 <span class="chip kept">named in a line, and kept for the model to open or hand on</span>
 <span class="chip poor">out of the model's sight</span>
 <span class="chip bad">lost, failed, or base64 as text</span></p>
+{_costs(outcome)}
 </header>"""
+
+
+def _costs(outcome: Outcome) -> str:
+    rows = "\n".join(
+        f'<tr><th scope="row">{escape(cost.host.title)}</th><td>{escape(cost.model)}</td>'
+        f"<td>{cost.direct:,}</td><td>{cost.through:,}</td></tr>"
+        for cost in costs_of_all(outcome)
+        if cost.results
+    )
+    if not rows:
+        return ""
+    return f"""<h2>What the results cost</h2>
+<p class="about">In tokens of each host's model, estimated for text and by the vendors' formulas for images: all results
+together that reach the model on both sides.</p>
+<div class="scroll"><table class="matrix costs">
+<thead><tr><th scope="col">Host</th><th scope="col">Model</th><th scope="col">Directly</th>
+<th scope="col">Through the gateway</th></tr></thead>
+<tbody>
+{rows}
+</tbody></table></div>"""
 
 
 def _summary_row(outcome: Outcome, case: Case) -> str:
@@ -114,9 +137,19 @@ def _side(side: Side, name: str, cell: Cell, gallery: Gallery) -> str:
     parts = "".join(_parts(side.seen, cell, gallery)) if side.seen else ""
     flag = '<p class="flag">the model is told that the call failed</p>' if side.seen and side.seen.flagged else ""
     return (
-        f'<div class="side" data-name="{name}">{_chip(side)}'
+        f'<div class="side" data-name="{name}">{_chip(side)}{_cost(side, cell.host)}'
         f"{f'<ul class=problems>{problems}</ul>' if problems else ''}{flag}{parts}</div>"
     )
+
+
+def _cost(side: Side, host: SimulatedHost) -> str:
+    """Say what one side costs each model of the host."""
+    costs = token_costs(side, host)
+    if not costs:
+        return ""
+    (_, first), several = costs[0], len({count.total for _, count in costs}) > 1
+    words = "; ".join(f"{title}: {token_words(count)}" for title, count in costs) if several else token_words(first)
+    return f'<p class="tokens">{escape(words)}</p>'
 
 
 def _parts(seen: Seen, cell: Cell, gallery: Gallery) -> Iterator[str]:

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gateway.cli.demo.outcome import Cell, Outcome
+from gateway.cli.demo.token_costs import costs_of_all
 from gateway.hosts.simulators.side import Side, Tone, summary
 
 STYLES: dict[Tone, str] = {"good": "green", "kept": "cyan", "poor": "yellow", "bad": "bold red"}
@@ -35,6 +36,16 @@ def print_table(outcome: Outcome, console: Console | None = None) -> None:
     verdict = Text(f"through the gateway: {count_lossless(outcome, 'through')}")
     verdict.stylize("bold green" if outcome.is_good else "bold red")
     console.print(verdict)
+
+
+def print_costs(outcome: Outcome) -> None:
+    """Print what all results together cost each host's models."""
+    console = Console(highlight=False, soft_wrap=True)
+    costs = [cost for cost in costs_of_all(outcome) if cost.results]
+    if costs:
+        console.print("tokens of the results that reach the model on both sides, directly → through the gateway:")
+    for cost in costs:
+        console.print(f"  {cost.host.title}, {cost.model}: {cost.direct:,} → {cost.through:,}", markup=False)
 
 
 def count_lossless(outcome: Outcome, side: Literal["direct", "through"]) -> str:

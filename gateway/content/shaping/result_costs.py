@@ -29,9 +29,9 @@ def result_costs(shaped: Shaped, profile: Profile, model: str | None) -> list[Re
 
     Structured content counts where this host's model reads it, of what was given as of what is sent.
     """
-    blocks = content_of_blocks(shaped.envelope.blocks)
+    blocks = content_of_blocks(shaped.envelope.blocks, lengths=shaped.lengths)
     given = with_structured(blocks, shaped.envelope.structured_content, profile.structured.host)
-    sent = content_of_result(shaped.result, profile.structured.host)
+    sent = content_of_result(shaped.result, profile.structured.host, shaped.lengths)
     return [
         ResultCost(formula.name, formula.title, count_content(given, formula), count_content(sent, formula))
         for formula in formulas_for(token_formulas(), profile.tokens.formulas, model)

@@ -10,9 +10,10 @@ from gateway.core.model.turn import Call
 from gateway.core.model_apis.turns import Assembled, Choices, assemble
 from gateway.core.profiles.model_profile import ModelProfile
 
-ROUNDS = 8
+ROUNDS = 16
 """More than any result needs: read a link, read the document behind it, render its pages, render them smaller for the
-shared budget; write whatever failed to a file, describe it, and store it."""
+shared budget; write whatever failed to a file, describe it, and store it; fit images to a budget in tokens, again if
+their captions take more room than expected, name them, and store what their lines say."""
 
 Outcomes = Mapping[str, Outcome]
 """The outcomes of effects, by the effects' keys."""

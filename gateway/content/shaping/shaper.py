@@ -1,7 +1,7 @@
 """Lift, settle and lower a tool's raw result into the form that a profile's host shows best."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from anyio import to_thread
@@ -17,6 +17,7 @@ from gateway.content.shaping.effects import (
     ToolDescriber,
     perform,
 )
+from gateway.content.shaping.measure_media import measure_media
 from gateway.content.shaping.outputs import has_outputs, with_outputs
 from gateway.content.shaping.settle import Outcomes, settle
 from gateway.core import wording
@@ -30,10 +31,12 @@ from gateway.core.model.notes import Note
 from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.decisions import Decisions, TokenBudget, decide
+from gateway.core.results.decisions.lengths import lengths_of
 from gateway.core.results.decisions.structured import is_said
 from gateway.core.results.lift_result import lift
 from gateway.core.results.lower_mcp import Lowered, lower
 from gateway.core.results.rescue import rescue
+from gateway.core.tokens import Length, Lengths
 from gateway.core.wording import counted
 
 _LARGE = 256 * 1024
@@ -42,13 +45,14 @@ _LARGE = 256 * 1024
 
 @dataclass(frozen=True)
 class Shaped:
-    """A shaped result: the CallToolResult as wire JSON, and how it was made."""
+    """A shaped result: the CallToolResult as wire JSON, and how it was made. `lengths` are those known of its media."""
 
     result: dict[str, Any]
     notes: tuple[Note, ...]
     envelope: Envelope
     effects: tuple[Effect, ...]
     outcomes: Mapping[str, Outcome]
+    lengths: Lengths = field(default_factory=dict[str, Length])
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -69,7 +73,8 @@ class _First(NamedTuple):
 class Shaper:
     """Shapes results for profiles, with a store, media workers, a describer and a file writer to perform effects.
 
-    `links` makes links to stored content.
+    `links` makes links to stored content. With `measures`, the length of sound, video and documents is found out, so
+    that their cost in tokens can be counted.
     """
 
     def __init__(
@@ -81,10 +86,12 @@ class Shaper:
         describer: ToolDescriber | None = None,
         files: FileWriter | None = None,
         links: ContentLinker | None = None,
+        measures: bool = False,
     ) -> None:
         self._runner = EffectRunner(store, media, files=files, links=links)
         self._describer = describer
         self._max_blocks = max_blocks
+        self._measures = measures
 
     async def shape(
         self,
@@ -134,7 +141,11 @@ class Shaper:
         if app:
             for_page: AppResult = await run(for_app, sent, result, profile, content.first, lowered.notes)
             sent, left_out = for_page.result, (*left_out, *for_page.notes)
-        return Shaped(sent, (*lowered.notes, *left_out), envelope, tuple(effects), outcomes)
+        lengths = lengths_of({effect.key: effect for effect in effects}, outcomes)
+        if self._measures:
+            runner = self._runner_for(owner, reach or self._runner.reach, origin)
+            lengths = await measure_media(envelope, sent, lengths, runner)
+        return Shaped(sent, (*lowered.notes, *left_out), envelope, tuple(effects), outcomes, lengths)
 
     def _first(self, result: WireObject, profile: Profile, notes: tuple[Note, ...], app: bool) -> _First:
         """Return the first decisions, and the result if they need no effects."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from gateway.core.model import media_types
-from gateway.core.model.base64_text import head
+from gateway.core.model.base64_text import decoded_size, head
 from gateway.core.model.blocks import (
     AudioBlock,
     Block,
@@ -25,14 +25,27 @@ _PDF = "application/pdf"
 _FAMILIES: Mapping[str, MediumKind] = {"image": "image", "audio": "audio", "video": "video"}
 
 
+class Length(NamedTuple):
+    """How long sound or video is, in seconds, or a document, in pages; None is unknown."""
+
+    seconds: float | None = None
+    pages: int | None = None
+
+
+Lengths: TypeAlias = Mapping[str, Length]
+"""The lengths that are known, by the base64 of the content."""
+_NONE_KNOWN: Lengths = {}
+
+
 @dataclass(frozen=True)
 class Medium:
-    """Something other than text. What is not known of it (pixels, seconds, pages) is None."""
+    """Something other than text. What is not known of it (pixels, seconds, pages, size in bytes) is None."""
 
     kind: MediumKind
     pixels: PixelSize | None = None
     seconds: float | None = None
     pages: int | None = None
+    byte_size: int | None = None
 
 
 @dataclass(frozen=True)
@@ -43,19 +56,20 @@ class Content:
     media: Sequence[Medium] = ()
 
 
-def medium_of(found: Found | None, kind: MediumKind = "other") -> Medium:
+def medium_of(found: Found | None, kind: MediumKind = "other", lengths: Lengths = _NONE_KNOWN) -> Medium:
     """Return the medium that bytes are, as far as their type shows; `kind` is used where the type is unknown."""
-    if found is None or found.media_type is None:
+    if found is None:
         return Medium(kind)
-    if found.media_type == _PDF:
-        return Medium("document")
-    return Medium(_FAMILIES.get(media_types.family(found.media_type), kind), pixels=found.pixels)
+    if found.media_type is not None:
+        kind = "document" if found.media_type == _PDF else _FAMILIES.get(media_types.family(found.media_type), kind)
+    seconds, pages = lengths.get(found.data, Length())
+    return Medium(kind, found.pixels, seconds, pages, found.byte_size)
 
 
-def content_of_blocks(blocks: Iterable[Block], structured: Any = None) -> Content:
+def content_of_blocks(blocks: Iterable[Block], structured: Any = None, lengths: Lengths = _NONE_KNOWN) -> Content:
     """Return what a model reads that is given these blocks as they are, and structured content as JSON unless None.
 
-    Links and blocks of unknown kinds count as their JSON.
+    Links and blocks of unknown kinds count as their JSON. `lengths` are those of the media, where they are known.
     """
     texts: list[str] = []
     media: list[Medium] = []
@@ -64,11 +78,11 @@ def content_of_blocks(blocks: Iterable[Block], structured: Any = None) -> Conten
             case TextBlock():
                 texts.append(block.text)
             case ImageBlock():
-                media.append(medium_of(block.found, "image"))
+                media.append(medium_of(block.found, "image", lengths))
             case AudioBlock():
-                media.append(medium_of(block.found, "audio"))
+                media.append(medium_of(block.found, "audio", lengths))
             case ResourceBlock() if block.resource.blob is not None:
-                media.append(medium_of(block.found))
+                media.append(medium_of(block.found, lengths=lengths))
             case ResourceBlock():
                 texts.append(block.resource.text or "")
             case LinkBlock() | UnknownBlock():
@@ -78,11 +92,13 @@ def content_of_blocks(blocks: Iterable[Block], structured: Any = None) -> Conten
     return Content(texts, media)
 
 
-def content_of_result(result: Mapping[str, Any], structured: str = "unknown") -> Content:
+def content_of_result(
+    result: Mapping[str, Any], structured: str = "unknown", lengths: Lengths = _NONE_KNOWN
+) -> Content:
     """Return what a host gives its model of a CallToolResult as wire JSON, which may be malformed.
 
     `structured` is what the host does with structured content (`structured.host` of its profile). Of media only the
-    first bytes are read, for their type and size in pixels.
+    first bytes are read, for their type and size in pixels; `lengths` are those that are known.
     """
     texts: list[str] = []
     media: list[Medium] = []
@@ -92,9 +108,9 @@ def content_of_result(result: Mapping[str, Any], structured: str = "unknown") ->
             case "text":
                 texts.append(text if isinstance(text := block.get("text"), str) else "")
             case "image" | "audio" as kind:
-                media.append(_medium_in(block.get("data"), "image" if kind == "image" else "audio"))
+                media.append(medium_in(block.get("data"), "image" if kind == "image" else "audio", lengths))
             case "resource" if "blob" in resource:
-                media.append(_medium_in(resource.get("blob"), "other"))
+                media.append(medium_in(resource.get("blob"), "other", lengths))
             case "resource":
                 texts.append(text if isinstance(text := resource.get("text"), str) else "")
             case _:
@@ -102,31 +118,35 @@ def content_of_result(result: Mapping[str, Any], structured: str = "unknown") ->
     return with_structured(Content(texts, media), result.get("structuredContent"), structured)
 
 
-def with_structured(content: Content, value: Any, structured: str) -> Content:
+def with_structured(content: Content, value: Any, host: str) -> Content:
     """Return what a model reads of content and of structured content, None if there is none.
 
-    `structured` is what its host does with it (`structured.host` of its profile).
+    `host` is what its host does with it (`structured.host` of its profile).
     """
-    if value is None:
+    how = "never" if value is None else read_of_structured(host, is_alone=not (content.texts or content.media))
+    if how == "never":
         return content
-    data = compact_json(value)
-    if structured in _INSTEAD:
-        return Content([data], () if structured == "replaces-all" else content.media)
-    if structured in _BESIDE or not (content.texts or content.media):
-        return Content([*content.texts, data], content.media)
-    return content
+    texts = [*([] if how == "instead" else content.texts), compact_json(value)]
+    return Content(texts, [] if host == "replaces-all" else content.media)
 
 
-_BESIDE = frozenset({"beside", "dumped"})
-_INSTEAD = frozenset({"replaces-text", "replaces-all"})
+def read_of_structured(host: str, *, is_alone: bool) -> Literal["beside", "instead", "never"]:
+    """Return whether a model reads structured content `beside` the texts, `instead` of them, or `never`.
+
+    `host` is what the host does with it (`structured.host` of its profile); `is_alone`: the result has no blocks.
+    """
+    if host in ("replaces-text", "replaces-all"):
+        return "instead"
+    return "beside" if is_alone or host in ("beside", "dumped") else "never"
 
 
-def _medium_in(data: Any, kind: MediumKind) -> Medium:
+def medium_in(data: Any, kind: MediumKind = "other", lengths: Lengths = _NONE_KNOWN) -> Medium:
     """Return the medium that base64 is, by its first bytes."""
     if not isinstance(data, str):
         return Medium(kind)
     sniffed = media_types.inspect(head(data, media_types.HEAD_BYTES))
-    return medium_of(Found(data="", byte_size=0, media_type=sniffed.media_type, pixels=sniffed.size), kind)
+    found = Found(data=data, byte_size=decoded_size(data), media_type=sniffed.media_type, pixels=sniffed.size)
+    return medium_of(found, kind, lengths)
 
 
 def content_of_tools(tools: Iterable[Mapping[str, Any]]) -> Content:

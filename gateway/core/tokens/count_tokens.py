@@ -1,7 +1,7 @@
 """Counting the tokens of content by a formula: texts by an estimate, media by what is published."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
@@ -16,12 +16,14 @@ class TokenCount:
     """Tokens of texts (estimated), of images, and of other media, by the vendor's formula.
 
     `unknown` is the number of media whose cost is not known: the formula is not published, or their size is unknown.
+    `guessed` is the number of media whose length is not known, so that it was guessed from their size in bytes.
     """
 
     text: int = 0
     images: int = 0
     others: int = 0
     unknown: int = 0
+    guessed: int = 0
 
     @property
     def total(self) -> int:
@@ -36,8 +38,10 @@ class TokenCount:
 
 def count_content(content: Content, formula: TokenFormula | None) -> TokenCount:
     """Return the tokens of content for the models of a formula; without one, all media are of unknown cost."""
-    images = others = unknown = 0
+    images = others = unknown = guessed = 0
     for medium in content.media:
+        if (guess := _guessed(medium)) is not medium and formula is not None and medium_tokens(guess, formula):
+            medium, guessed = guess, guessed + 1
         tokens = None if formula is None else medium_tokens(medium, formula)
         if tokens is None:
             unknown += 1
@@ -45,7 +49,7 @@ def count_content(content: Content, formula: TokenFormula | None) -> TokenCount:
             images += tokens
         else:
             others += tokens
-    return TokenCount(sum(map(text_tokens, content.texts)), images, others, unknown)
+    return TokenCount(sum(map(text_tokens, content.texts)), images, others, unknown, guessed)
 
 
 def list_tokens(tools: Iterable[Mapping[str, Any]]) -> int:
@@ -66,6 +70,25 @@ def medium_tokens(medium: Medium, formula: TokenFormula) -> int | None:
             return _product(medium.pages, formula.document.per_page)
         case "other":
             return None
+
+
+_BYTES_A_SECOND = 16_000
+"""Compressed sound of 128 kbit/s, or speech of 8 kHz and 16 bits."""
+_BYTES_A_PAGE = 50_000
+"""A page of print with a small picture."""
+
+
+def _guessed(medium: Medium) -> Medium:
+    """Return a medium with its length guessed from its size in bytes, if that is all that is known of it.
+
+    Not for video, which has from a few kilobytes to many megabytes a second.
+    """
+    size = medium.byte_size
+    if medium.kind == "audio" and medium.seconds is None and size:
+        return replace(medium, seconds=size / _BYTES_A_SECOND)
+    if medium.kind == "document" and medium.pages is None and size:
+        return replace(medium, pages=ceil(size / _BYTES_A_PAGE))
+    return medium
 
 
 def _product(amount: float | None, rate: float | None) -> int | None:

@@ -9,6 +9,8 @@ def token_words(count: TokenCount) -> str:
     words = [f"about {counted(count.total, 'token')}"]
     kinds = ((count.images, "images"), (count.others, "other media"))
     words += [f"{tokens:,} of them for {what}" for tokens, what in kinds if tokens]
+    if count.guessed:
+        words.append(f"the length of {count.guessed:,} guessed from {'its' if count.guessed == 1 else 'their'} bytes")
     if count.unknown:
         words.append(f"and {count.unknown:,} {'medium' if count.unknown == 1 else 'media'} of unknown cost")
     return ", ".join(words)

@@ -14,6 +14,8 @@ from PIL import Image
 from gateway.cli.demo.cases import CASES
 from gateway.cli.demo.outcome import Cell, Outcome
 from gateway.cli.demo.page import page, write_page
+from gateway.cli.demo.token_costs import costs_json, costs_of_all
+from gateway.core.tokens import text_tokens
 from gateway.hosts.simulators.hosts import FIRST
 from gateway.hosts.simulators.side import Side, side
 
@@ -148,3 +150,28 @@ def test_the_report_is_written_where_it_is_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "report.html"
     write_page(path, _outcome(_image(_picture(20))))
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_both_sides_say_what_they_cost_and_the_summary_what_all_cost_together() -> None:
+    host, inspector = FIRST[0], FIRST[-1]
+    long, short = ({"content": [{"type": "text", "text": "word " * times}]} for times in (2_000, 100))
+    cells = tuple(
+        Cell(one, CASES[0], side(long, long, None, one), side(long, short, None, one)) for one in (host, inspector)
+    )
+    outcome = Outcome((host, inspector), CASES[:1], cells, 3.0)
+    direct, through = text_tokens("word " * 2_000), text_tokens("word " * 100)
+    assert costs_json(outcome)[0] == {
+        "host": "claude-code",
+        "model": "Claude 4.7 and later",
+        "direct": direct,
+        "through": through,
+    }
+    text = page(outcome)
+    assert f"<td>{direct:,}</td><td>{through:,}</td>" in text
+    assert [f"about {tokens:,} tokens" in text for tokens in (direct, through)] == [True, True]
+    assert text.count('class="tokens"') == 2  # a person looks at the results of the Inspector, not a model
+    _read(text)
+
+
+def test_what_fails_on_one_side_is_not_in_the_sum() -> None:
+    assert all(cost.results == 0 for cost in costs_of_all(_outcome({"type": "text", "text": "word"})))

@@ -9,7 +9,7 @@ from PIL import Image
 
 import gateway
 from gateway.config.builtin_profiles import token_formulas
-from gateway.core.model.media_types import PixelSize
+from gateway.core.model.media_types import PixelSize, inspect_base64
 from gateway.core.tokens import Content, Medium, count_content, text_tokens
 from gateway.errors import InvalidRequest
 
@@ -71,3 +71,29 @@ async def test_a_turn_within_its_budget_is_not_touched() -> None:
 async def test_a_budget_of_nothing_is_refused(most: int) -> None:
     with pytest.raises(InvalidRequest, match="max_tokens cannot be"):
         await gateway.lower_turn([call(0, text("a"))], "anthropic_messages", max_tokens=most)
+
+
+@pytest.mark.parametrize("target", ["openai_chat", "openai_responses", "anthropic_messages", "gemini", "ollama"])
+@pytest.mark.parametrize("most", [1_200, 4_000])
+async def test_captions_and_labels_of_a_turn_count_too(target: str, most: int) -> None:
+    linked = {"content": [{"type": "resource_link", "uri": f"x://{'y' * 200}/{n}", "name": "link"} for n in range(20)]}
+    calls = [call(0, picture(1_900, 1_000)), call(1, linked), call(2, text(LONG)), call(3, picture(800, 600))]
+    turn = await gateway.lower_turn(calls, target, model="claude-opus-4-7", max_tokens=most)
+    assert tokens_in(turn.messages) <= most
+
+
+def tokens_in(value: Any) -> int:
+    """Everything that a model reads of messages: texts, and images by their size."""
+    if isinstance(value, dict):
+        return sum(tokens_in(item) for key, item in value.items() if key not in _APART)
+    if isinstance(value, list):
+        return sum(map(tokens_in, value))
+    if not isinstance(value, str):
+        return 0
+    data = value.rpartition(";base64,")[2]
+    if len(data) > 200 and (size := inspect_base64(data).size):
+        return count_content(Content(media=[Medium("image", size)]), token_formulas()["claude"]).images
+    return text_tokens(value)
+
+
+_APART = {"role", "type", "id", "name", "call_id", "tool_call_id", "tool_use_id", "media_type", "mimeType", "detail"}

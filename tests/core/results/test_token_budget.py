@@ -100,9 +100,9 @@ def test_several_images_share_the_budget_and_small_ones_stay() -> None:
 
 
 def test_an_image_that_would_be_too_small_is_named_with_its_handle_and_the_numbers() -> None:
-    result, _ = shaped([image(1_900, 1_000)], 20)
+    result, _ = shaped([image(1_000, 1_000)], 100)
     (block,) = result["content"]
-    assert "its 2,448 tokens are more than the 20 of this result have room for" in block["text"]
+    assert "its 1,296 tokens are more than the 100 of this result have room for" in block["text"]
     assert "img_7h3k2m9q4w8x" in block["text"]
 
 
@@ -185,9 +185,11 @@ def test_many_short_texts_are_cut_as_one_and_an_image_after_them_keeps_its_place
     assert result["content"][1]["text"].startswith("[image ")
 
 
-def test_a_text_is_never_replaced_by_a_longer_one() -> None:
-    content = [text("\N{GRINNING FACE}" * 100)]
-    assert shaped(content, 20)[0]["content"] == content
+def test_a_text_is_never_replaced_by_a_line_that_costs_more() -> None:
+    content = [text("word " * 20), text("\N{GRINNING FACE}" * 20), text("x" * 60)]
+    assert shaped(content, 100)[0]["content"] == content
+    short = [text("\N{GRINNING FACE}" * 100)]
+    assert cost(shaped(short, 100)[0]) < cost({"content": short})
 
 
 def test_of_images_of_a_fixed_cost_the_first_are_shown_while_there_is_room() -> None:

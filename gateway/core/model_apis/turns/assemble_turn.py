@@ -16,10 +16,11 @@ from gateway.core.model.turn import DETAIL_KEY, DETAILS, Answer, Call, FollowUp,
 from gateway.core.model_apis.turns.model_rules import rules_for, shows_images
 from gateway.core.model_apis.turns.raw_content import raw_content
 from gateway.core.model_apis.turns.references import is_file, reference
-from gateway.core.model_apis.turns.share_tokens import share_tokens
+from gateway.core.model_apis.turns.share_tokens import share_tokens, turn_tokens
 from gateway.core.profiles.model_profile import ImagePlace, ModelImages, ModelMedia, ModelProfile
 from gateway.core.results.decisions import AsImage, AsIs, AsText, BlockDecision, TokenBudget, ToTextLine, decide
 from gateway.core.results.decisions.links import link_words
+from gateway.core.tokens import Length, Lengths
 
 
 @dataclass(frozen=True)
@@ -42,11 +43,15 @@ class Choices:
 
 @dataclass(frozen=True)
 class Assembled:
-    """The turn, the effects that it still needs, and the notes of what was changed."""
+    """The turn, the effects that it still needs, and the notes of what was changed.
+
+    `lengths` are those of its media, if they had to be found out.
+    """
 
     turn: Turn
     wanted: Mapping[str, Effect]
     notes: tuple[Note, ...]
+    lengths: Lengths = field(default_factory=dict[str, Length])
 
 
 def assemble(
@@ -57,14 +62,40 @@ def assemble(
     Effects and outcomes are keyed `<index of the call>/<key within its result>`.
     """
     choices = choices or Choices()
+    budget = choices.tokens
+    if budget is None:
+        return _assembled(calls, profile, outcomes, choices, None)
+    budgets, room = [replace(budget, most=_UNBOUNDED)] * len(calls), budget.most
+    done = _assembled(calls, profile, outcomes, choices, budgets)
+    for division in range(_DIVISIONS):
+        if done.wanted or (over := turn_tokens(done.turn, budget, done.lengths) - budget.most) <= 0:
+            break
+        room = max(1, room - over) if division else room
+        budgets = share_tokens(calls, replace(budget, most=room), done.lengths)
+        done = _assembled(calls, profile, outcomes, choices, budgets)
+    return done
+
+
+_UNBOUNDED = 1 << 62
+"""The tokens of a result whose media are measured, but not cut."""
+_DIVISIONS = 8
+"""How often the budget of a turn is divided again because labels and captions take more of it than expected."""
+
+
+def _assembled(
+    calls: Sequence[Call],
+    profile: ModelProfile,
+    outcomes: Mapping[str, Outcome],
+    choices: Choices,
+    budgets: Sequence[TokenBudget] | None,
+) -> Assembled:
     assembler = _Assembler(profile, choices)
-    budgets = None if choices.tokens is None else share_tokens(calls, choices.tokens)
     for index, call in enumerate(calls):
         mine = {key.split("/", 1)[1]: outcome for key, outcome in outcomes.items() if key.startswith(f"{index}/")}
         assembler.add(index, call, mine, None if budgets is None else budgets[index])
     reply = wording.IMAGES_FOLLOW if profile.image.place == "after_reply" else None
     turn = Turn(tuple(assembler.answers), tuple(assembler.follow_ups), reply)
-    return Assembled(turn, assembler.wanted, tuple(assembler.notes))
+    return Assembled(turn, assembler.wanted, tuple(assembler.notes), assembler.lengths)
 
 
 @dataclass
@@ -78,6 +109,7 @@ class _Assembler:
     wanted: dict[str, Effect] = field(default_factory=dict[str, Effect])
     notes: list[Note] = field(default_factory=list[Note])
     numbers: dict[str, int] = field(default_factory=dict[str, int])
+    lengths: dict[str, Length] = field(default_factory=dict[str, Length])
     index: int = 0
     """The index of the current call."""
     caption: wording.Captioned | None = None
@@ -102,6 +134,7 @@ class _Assembler:
         decisions = decide(envelope, rules, outcomes, self.choices.describes, budget)
         self.wanted |= {f"{index}/{key}": effect for key, effect in decisions.wanted.items()}
         self.notes += [*envelope.notes, *decisions.notes]
+        self.lengths |= decisions.lengths
         flagged = envelope.is_error and errors.flag
         parts: list[Part] = []
         for decision, caption in _with_captions(decisions.decided_blocks):

@@ -8,7 +8,6 @@ is written.
 from collections.abc import Collection, Mapping
 from functools import partial
 
-from gateway.core import wording
 from gateway.core.model.effects import Outcome
 from gateway.core.model.envelope import Envelope
 from gateway.core.profiles.profile import Profile
@@ -17,8 +16,11 @@ from gateway.core.results.decisions.blocks import decide_block, is_document
 from gateway.core.results.decisions.budget import fits, within_budget
 from gateway.core.results.decisions.cut_texts import note_cuts
 from gateway.core.results.decisions.decision_context import DecisionContext
+from gateway.core.results.decisions.fit_tokens import within_tokens
+from gateway.core.results.decisions.lengths import lengths_of
 from gateway.core.results.decisions.structured import structured_as_text
-from gateway.core.results.decisions.token_budget import TokenBudget, within_tokens
+from gateway.core.results.decisions.token_budget import TokenBudget
+from gateway.core.results.decisions.write_blocks import error_words
 
 __all__ = ["AsImage", "AsIs", "AsText", "BlockDecision", "Decisions", "ToTextLine", "TokenBudget", "decide"]
 
@@ -49,23 +51,19 @@ def decide(
     elif envelope.has_structured_content and profile.structured.send == "never":
         context.note("repeated", "structured content, which the result's blocks already say", None)
     decided_blocks = within_budget(context, decided_blocks)
+    if profile.handles == "always":
+        decided_blocks = [context.with_handle(decision) for decision in decided_blocks]
     if tokens is not None:
         decided_blocks = within_tokens(context, decided_blocks, tokens)
     note_cuts(context, decided_blocks)
-    if profile.handles == "always":
-        decided_blocks = [context.with_handle(decision) for decision in decided_blocks]
-    shows_media = any(
-        isinstance(decision, AsImage) or (isinstance(decision, AsIs) and decision.has_bytes)
-        for decision in decided_blocks
-    )
-    unflagged = envelope.is_error and profile.error.media == "unflag" and shows_media
-    if unflagged:
+    error = error_words(envelope, profile, decided_blocks)
+    if error.unflagged:
         context.note("moved", "the error flag is said in text, because this host drops media beside it", None)
     return Decisions(
         decided_blocks=tuple(decided_blocks),
         wanted={key: effect for key, effect in context.wanted.items() if key not in outcomes},
         notes=tuple(context.notes),
-        is_error=envelope.is_error and not unflagged,
-        prefix=wording.ERROR_PREFIX if envelope.is_error and (unflagged or profile.error.prefix) else "",
+        error=error,
         structured=envelope.has_structured_content and profile.structured.send == "always",
+        lengths=lengths_of(context.wanted, outcomes),
     )

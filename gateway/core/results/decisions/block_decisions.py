@@ -8,6 +8,7 @@ from gateway.core.model.blocks import Block, Found
 from gateway.core.model.effects import Effect
 from gateway.core.model.media_types import PixelSize
 from gateway.core.model.notes import Note
+from gateway.core.tokens import Length, Lengths
 
 
 @dataclass(frozen=True)
@@ -103,16 +104,27 @@ BlockDecision: TypeAlias = AsIs | AsText | AsImage | ToTextLine
 
 
 @dataclass(frozen=True)
+class ErrorWords:
+    """How a failed result says that it is one: with its error flag, with a prefix of its text, or both.
+
+    `unflagged`: the flag was removed, so that the host does not drop the media beside it.
+    """
+
+    is_error: bool = False
+    prefix: str = ""
+    unflagged: bool = False
+
+
+@dataclass(frozen=True)
 class Decisions:
     """The decisions about the blocks, in order; the effects still needed; notes of what was changed.
 
-    `is_error`: whether the result keeps its error flag; `prefix`: the beginning of its text. `structured`: whether
-    structured content is sent beside the blocks.
+    `structured`: whether structured content is sent beside the blocks. `lengths` are those known of the media.
     """
 
     decided_blocks: tuple[BlockDecision, ...]
     wanted: Mapping[str, Effect]
     notes: tuple[Note, ...]
-    is_error: bool
-    prefix: str
+    error: ErrorWords
     structured: bool
+    lengths: Lengths = field(default_factory=dict[str, Length])

@@ -3,7 +3,7 @@
 Of a JSON text, its shape stays: a head of JSON would be one long row, and a tail its brackets.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from gateway.core import wording
@@ -30,17 +30,25 @@ def share(sizes: Mapping[int, int], room: int) -> dict[int, int]:
     return shares
 
 
-def cut_texts(context: DecisionContext, decided_blocks: list[BlockDecision], limit: int | None) -> list[BlockDecision]:
-    """Cut texts to `limit` characters together, the longest first; None is no limit."""
+def cut_texts(
+    context: DecisionContext,
+    decided_blocks: list[BlockDecision],
+    limit: int | None,
+    cost: Callable[[str], int] = len,
+) -> list[BlockDecision]:
+    """Cut texts to `limit` characters together, the longest first; None is no limit.
+
+    A text stays as it is if it would have a higher `cost` once it was cut.
+    """
     sizes = text_sizes(decided_blocks)
     if limit is None or sum(sizes.values()) <= limit:
         return decided_blocks
     shares = share(sizes, limit)
     cut = sum(sizes[place] > shares[place] for place in sizes)
     if cut > 1 and limit < 2 * _CUT_LINE * cut:  # their lines alone would use up the limit
-        return cut_texts(context, _joined(decided_blocks), limit)
+        return cut_texts(context, _joined(decided_blocks), limit, cost)
     return [
-        _cut(context, decision, shares[place])
+        _cut(context, decision, shares[place], cost)
         if isinstance(decision, AsText) and sizes[place] > shares[place]
         else decision
         for place, decision in enumerate(decided_blocks)
@@ -64,7 +72,7 @@ def text_sizes(decided_blocks: list[BlockDecision]) -> dict[int, int]:
     return {place: len(decision.text) for place, decision in enumerate(decided_blocks) if isinstance(decision, AsText)}
 
 
-def _cut(context: DecisionContext, decision: AsText, room: int) -> AsText:
+def _cut(context: DecisionContext, decision: AsText, room: int, cost: Callable[[str], int]) -> AsText:
     """Keep the head and tail of a text, with a line between them that says how to read the rest."""
     whole = decision.whole if decision.whole is not None else decision.text
     media_type = "application/json" if decision.index is None else "text/plain"
@@ -75,14 +83,14 @@ def _cut(context: DecisionContext, decision: AsText, room: int) -> AsText:
     if shape is not None:
         line = wording.shape_mark(len(whole), handle, context.profile.tools.helpers, url)
         text = f"{line}\n{shape}"
-        if len(text) < len(decision.text):
+        if cost(text) < cost(decision.text):
             return replace(decision, text=text, whole=whole, left_out=len(whole) - len(shape))
     head_end = _line_end(whole, kept * 3 // 4)
     tail_start = _line_start(whole, len(whole) - (kept - kept * 3 // 4))
     left_out = tail_start - head_end
     line = wording.cut_mark(left_out, len(whole), head_end, handle, context.profile.tools.helpers, url)
     text = whole[:head_end] + line + whole[tail_start:]
-    if len(text) >= len(decision.text):  # the line is longer than what it would stand for
+    if cost(text) >= cost(decision.text):  # the line is longer than what it would stand for
         return decision
     return replace(decision, text=text, whole=whole, left_out=left_out)
 

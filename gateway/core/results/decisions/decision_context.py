@@ -79,6 +79,11 @@ class DecisionContext:
         )
 
     @property
+    def awaits(self) -> bool:
+        """Whether any effect has not been performed yet: sizes and handles are not final."""
+        return any(key not in self.outcomes for key in self.wanted)
+
+    @property
     def hides_media(self) -> bool:
         """Whether the result is a failure and the host does not show media of failed calls."""
         return self.envelope.is_error and self.profile.error.media == "line"
