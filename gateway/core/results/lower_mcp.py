@@ -29,8 +29,8 @@ def lower(envelope: Envelope, profile: Profile, decisions: Decisions) -> Lowered
         writer.write(decision)
     result: dict[str, Any] = {**_rest(envelope, profile), "content": writer.content(decisions)}
     notes = (*envelope.notes, *decisions.notes, *writer.notes())
-    if decisions.structured:
-        result["structuredContent"] = envelope.structured_content
+    if decisions.structured is not None:
+        result["structuredContent"] = decisions.structured.value
     if decisions.is_error:
         result["isError"] = True
     elif not isinstance(result.get("isError", False), bool) and profile.text.empty == "named":
@@ -154,7 +154,7 @@ class _Writer:
         content = _prefixed(content, decisions.prefix) + self.moved
         if not content and self.profile.text.empty == "named":
             words = wording.NO_TEXT_ERROR if decisions.is_error else wording.NOTHING
-            return [] if decisions.structured else [{"type": "text", "text": words}]
+            return [] if decisions.structured is not None else [{"type": "text", "text": words}]
         return content
 
 

@@ -12,15 +12,24 @@ from gateway.core import wording
 from gateway.core.model.effects import Outcome
 from gateway.core.model.envelope import Envelope
 from gateway.core.profiles.profile import Profile
-from gateway.core.results.decisions.block_decisions import AsImage, AsIs, AsText, BlockDecision, Decisions, ToTextLine
+from gateway.core.results.decisions.block_decisions import (
+    AsImage,
+    AsIs,
+    AsText,
+    BlockDecision,
+    Decisions,
+    SentStructured,
+    ToTextLine,
+)
 from gateway.core.results.decisions.blocks import decide_block, is_document
 from gateway.core.results.decisions.budget import fits, within_budget
+from gateway.core.results.decisions.cut_structured import Accepts, beside_structured, cut_structured
 from gateway.core.results.decisions.cut_texts import note_cuts
 from gateway.core.results.decisions.decision_context import DecisionContext
 from gateway.core.results.decisions.structured import structured_as_text
 from gateway.core.results.decisions.token_budget import TokenBudget, within_tokens
 
-__all__ = ["AsImage", "AsIs", "AsText", "BlockDecision", "Decisions", "ToTextLine", "TokenBudget", "decide"]
+__all__ = ["Accepts", "AsImage", "AsIs", "AsText", "BlockDecision", "Decisions", "ToTextLine", "TokenBudget", "decide"]
 
 
 def decide(
@@ -29,11 +38,13 @@ def decide(
     outcomes: Mapping[str, Outcome],
     describes: Collection[str] = (),
     tokens: TokenBudget | None = None,
+    accepts: Accepts | None = None,
 ) -> Decisions:
     """Decide what to do with each block of the envelope. Pure; never raises.
 
     `describes` are the kinds of media (`image`, `audio`) that can be described in words if they cannot be shown.
-    `tokens` is the budget of the result in tokens, if it has one.
+    `tokens` is the budget of the result in tokens, if it has one. `accepts` says whether cut structured content fits
+    the output schema that the host knows; None: it must not be cut.
     """
     context = DecisionContext(envelope, profile, outcomes, describes)
     decided: dict[int, list[BlockDecision]] = {}
@@ -48,6 +59,13 @@ def decide(
         decided_blocks.append(AsText(folded, key=str(len(envelope.blocks))))
     elif envelope.has_structured_content and profile.structured.send == "never":
         context.note("repeated", "structured content, which the result's blocks already say", None)
+    structured: SentStructured | None = None
+    if envelope.has_structured_content and profile.structured.send == "always":
+        content = SentStructured(envelope.structured_content)
+        structured = content if accepts is None else cut_structured(context, accepts, tokens)
+        tokens = beside_structured(structured, context, tokens)
+        if structured.line is not None:
+            decided_blocks.append(ToTextLine(structured.line))
     decided_blocks = within_budget(context, decided_blocks)
     if tokens is not None:
         decided_blocks = within_tokens(context, decided_blocks, tokens)
@@ -67,5 +85,5 @@ def decide(
         notes=tuple(context.notes),
         is_error=envelope.is_error and not unflagged,
         prefix=wording.ERROR_PREFIX if envelope.is_error and (unflagged or profile.error.prefix) else "",
-        structured=envelope.has_structured_content and profile.structured.send == "always",
+        structured=structured,
     )

@@ -103,11 +103,19 @@ BlockDecision: TypeAlias = AsIs | AsText | AsImage | ToTextLine
 
 
 @dataclass(frozen=True)
+class SentStructured:
+    """Structured content as it is sent; `line` says in the content what was left out of it, if it was cut."""
+
+    value: Any
+    line: str | None = None
+
+
+@dataclass(frozen=True)
 class Decisions:
     """The decisions about the blocks, in order; the effects still needed; notes of what was changed.
 
-    `is_error`: whether the result keeps its error flag; `prefix`: the beginning of its text. `structured`: whether
-    structured content is sent beside the blocks.
+    `is_error`: whether the result keeps its error flag; `prefix`: the beginning of its text. `structured`: the
+    structured content that is sent beside the blocks, if any.
     """
 
     decided_blocks: tuple[BlockDecision, ...]
@@ -115,4 +123,4 @@ class Decisions:
     notes: tuple[Note, ...]
     is_error: bool
     prefix: str
-    structured: bool
+    structured: SentStructured | None
