@@ -99,7 +99,7 @@ def console(tmp_path: Path, registry: Registry) -> Any:
         "# A profile of one's own.\n[profiles.mine]\nextends = 'claude-code' # as measured\n"
         "sets = { 'image.max_edge' = 1600 } # pixels\n"
         "[[policy.rules]]\nname = 'look-first'\neffect = 'approve'\ntools = ['trial__shapes']\n"
-        "[toolsets.work]\nupstreams = ['odd', 'paper']\nexclude = ['odd__missing']\n"
+        "[toolsets.work]\nupstreams = ['odd', 'paper']\nexclude = ['odd__table']\n"
         "[toolsets.a-toolset-of-a-long-name]\ntools = ['charts__*']\n"
         "[upstreams.gone]\nurl = 'http://127.0.0.1:9/mcp'\n"
     )
