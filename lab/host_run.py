@@ -66,13 +66,13 @@ def host_stage(api: HostApi, cases: Mapping[str, Case]) -> Generator[HostStage]:
         (folder / "results.json").write_text(json.dumps(results), "utf-8")
         config = folder / "mcp-gateway.toml"
         served = [sys.executable, "-m", "lab.case_server", str(folder / "results.json"), str(folder / CALLS)]
-        alone = _program(folder / "cases", served)
+        alone = write_program(folder / "cases", served)
         config.write_text(_CONFIG.format(command=json.dumps(str(alone)), profile=api.profile), "utf-8")
         serve = [sys.executable, "-m", "gateway", "serve", "--config", str(config), "--profile", "lab"]
-        yield HostStage(models, app, {"alone": alone, "gateway": _program(folder / "gateway", serve)}, folder)
+        yield HostStage(models, app, {"alone": alone, "gateway": write_program(folder / "gateway", serve)}, folder)
 
 
-def _program(path: Path, command: Sequence[str]) -> Path:
+def write_program(path: Path, command: Sequence[str]) -> Path:
     """A program that runs this command, as hosts are given one: they may pass on no environment."""
     path.write_text(f"#!/bin/sh\nPYTHONPATH={shlex.quote(str(ROOT))} exec {shlex.join(command)}\n", "utf-8")
     path.chmod(0o755)
@@ -116,7 +116,7 @@ def _session(
     mark = f"lab-{host.name}-{setting}-{next(on.marks)}"
     before = len(on.app.requests)
     (on.folder / CALLS).unlink(missing_ok=True)
-    ended = _start(host, api, setting, on, prompt(mark, list(cases)))
+    ended = start_host(host, api, setting, on, prompt(mark, list(cases)))
     requests = on.app.requests[before:]
     bodies = [body for one in requests if mark.encode() in one.body and (body := body_of(one.body, api.model))]
     if not bodies:
@@ -132,8 +132,8 @@ def _called(on: HostStage) -> set[str]:
     return set(calls.read_text("utf-8").split()) if calls.exists() else set()
 
 
-def _start(host: Host, api: HostApi, setting: str, on: HostStage, asked: str) -> str:
-    """Run the host once; return the end of what it said."""
+def start_host(host: Host, api: HostApi, setting: str, on: HostStage, asked: str) -> str:
+    """Run the host once, in an empty home; return the end of what it said."""
     with tempfile.TemporaryDirectory(dir=on.folder) as name:
         home, work = Path(name) / "home", Path(name) / "work"
         work.mkdir(parents=True)

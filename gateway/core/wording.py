@@ -31,6 +31,8 @@ FIND_TOOL = "gateway_find_tools"
 """The gateway's own tool that finds others, for hosts whose list would be too long."""
 
 CALL_TOOL = "gateway_call_tool"
+LEFT_OUT = "gateway_left_out"
+"""The member of structured content that says what was left out of it."""
 """The gateway's own tool that calls what the other has found."""
 
 APPROVE_TOOL = "gateway_approve"
@@ -309,6 +311,16 @@ def shape_mark(whole: int, handle: str | None, readable: bool, url: str | None =
     more = f'; read any part with {READ_TOOL}, handle "{handle}", query (JMESPath)' if handle and readable else ""
     kept = f"; handle {handle}" if handle and not readable else ""
     return f"[the shape of JSON of {whole:,} characters{more}{kept}{_linked('all of it', url)}:]"
+
+
+def structured_mark(
+    whole: int, places: Sequence[str], handle: str | None, readable: bool, url: str | None = None
+) -> str:
+    """Words beside structured content that was cut: how much is kept in which places."""
+    more = f'; read any part with {READ_TOOL}, handle "{handle}", query (JMESPath)' if handle and readable else ""
+    kept = f"; handle {handle}" if handle and not readable else ""
+    shown = f"; shown: {', '.join(places)}" if places else ""
+    return f"[the shape of structured content of {whole:,} characters{shown}{more}{kept}{_linked('all of it', url)}]"
 
 
 def rescued(media_type: str, byte_size: int) -> str:

@@ -20,6 +20,7 @@ from gateway.core.policy import Decision
 from gateway.core.profiles.calibrate_profile import TOOLS as CALIBRATING_TOOLS
 from gateway.core.profiles.host_profiles import narrow, with_useful_handles
 from gateway.core.profiles.profile import Profile
+from gateway.core.results.decisions import Accepts
 from gateway.core.results.lift_result import lift
 from gateway.core.results.output_variants import REQUESTED
 from gateway.core.tokens import Lengths
@@ -36,6 +37,7 @@ from gateway.routing.chosen_outputs import outputs_chosen, without_outputs
 from gateway.routing.files import FileTransfersPort, with_files
 from gateway.routing.keepalive import keeping_alive
 from gateway.routing.named_files import with_named_files
+from gateway.routing.output_checks import accepts_by
 from gateway.routing.pages import OpenPages
 from gateway.routing.ports import ArgumentsPort, CalibrationPort, OwnTools, ShaperPort, UpstreamsPort
 from gateway.routing.replica_port import OwnerFor, ReplicaPort
@@ -194,7 +196,9 @@ class Calls:
                 return raw
             whole = self._within_limit(raw, size, route, route.tool)
             bounded = await _outward(route, without_outputs(whole, chosen), size)
-            done = await self._for_host(bounded, route, context, profile, shaper, size if bounded is raw else None)
+            accepts = accepts_by(self._checks, catalogue, route, name)
+            known = size if bounded is raw else None
+            done = await self._for_host(bounded, route, context, profile, shaper, accepts, known)
             given = size if route.audience == "app" else (await sizes_of_result(done.result, sizes)).whole
             call.shaped(done.result, given.characters, done.notes, is_error=done.is_error)
             is_read = route.audience != "app" and not context.within  # by a model, and not by a page or a script
@@ -228,9 +232,10 @@ class Calls:
         size = await size_in_thread(result)
         limited = self._within_limit(result, size, route, f"task {plain(task_id, 100)}")
         bounded = await _outward(route, limited, size)
-        profile = self._shaped_by(context, await self._catalogues.offered(context))
+        catalogue = await self._catalogues.offered(context)
+        profile, accepts = self._shaped_by(context, catalogue), accepts_by(self._checks, catalogue, route)
         with media_share(host_of(context.caller), is_result=True):
-            done = await self._for_host(bounded, route, context, profile, self._shaper)
+            done = await self._for_host(bounded, route, context, profile, self._shaper, accepts)
         return {**state, "result": done.result}
 
     async def _for_host(
@@ -240,11 +245,13 @@ class Calls:
         context: RequestContext,
         profile: Profile,
         shaper: ShaperPort,
+        accepts: Accepts,
         size: Size | None = None,
     ) -> _Shaped:
         """Return a tool's result as its host gets it, and remember the resources that it names for later requests.
 
-        `size` is the result's, if it is known.
+        `accepts` says whether structured content fits the output schema that the host knows; `size` is the result's, if
+        it is known.
         """
         if route.audience == "app":  # no model reads it, so it needs no shaping
             is_error = result.get("isError") is True
@@ -263,6 +270,7 @@ class Calls:
             origin=route.upstream,
             app=route.audience == "both",
             size=size if whole is result else None,
+            accepts=accepts,
         )
         if route.upstream != OWN:
             self._resources.remember(route.upstream, shaped.envelope, context.caller)

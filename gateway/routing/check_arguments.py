@@ -88,6 +88,17 @@ class ArgumentChecks:
             logger.debug("arguments of %s were not checked: %s", plain(tool, 100), error)
             return None
 
+    def fits(self, tool: str, schema: WireObject, value: object) -> bool:
+        """Whether a value fits a schema for certain: not if checking it would be too much work."""
+        compiled = self._validator(tool, schema)
+        if compiled is None:
+            return False
+        try:
+            check_steps(compiled.schema, value)
+            return compiled.validator.is_valid(value)
+        except (TooMuchWork, ValueError):
+            return False
+
     def _validator(self, tool: str, schema: WireObject) -> CompiledSchema | None:
         # Keyed by identity: the schema is kept beside its validator, so no other schema can get the same id.
         kept = self._compiled.get(id(schema))

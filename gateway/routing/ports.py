@@ -12,6 +12,7 @@ from gateway.core.model.json_size import Size
 from gateway.core.model.notes import Note
 from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import Profile
+from gateway.core.results.decisions import Accepts
 from gateway.core.tokens import Lengths
 from gateway.core.tools.arguments import Parameter, PossibleForms
 from gateway.core.tools.catalogue import WithheldTool
@@ -183,4 +184,5 @@ class ShaperPort(Protocol):
         origin: str | None = None,
         app: bool = False,
         size: Size | None = None,
+        accepts: Accepts = ...,
     ) -> ShapedPort: ...

@@ -189,6 +189,7 @@ def test_the_default_is_what_the_design_says():
         "link.max_bytes": 10_000_000,
         "unknown.show": "line",
         "structured.send": "never",
+        "structured.max_chars": None,
         "structured.host": "unknown",
         "error.media": "unflag",
         "error.prefix": True,

@@ -1,8 +1,9 @@
 """One input, every profile, side by side: `tests/golden/<case>.md`, written by `pytest --update-golden`.
 
 In an input, `@png:800x600` stands for base64 with that header (`@wav:4000`: of that many bytes; `@scan:4000` is a
-PDF without text), and `@lines:200000` for that much text. In the outputs, base64 is written as what it holds.
-Effects are answered as plain values here: what media workers really do to bytes has tests of its own.
+PDF without text), `@lines:200000` for that much text, and `@rows:5000` for that many rows. In the outputs, base64 is
+written as what it holds, and of long lists the ends. Effects are answered as plain values here: what media workers
+really do to bytes has tests of its own.
 """
 
 import base64
@@ -39,7 +40,7 @@ from gateway.core.model.effects import (
 from gateway.core.model.media_types import PixelSize, inspect, inspect_base64
 from gateway.core.profiles.host_profiles import resolve_profiles
 from gateway.core.profiles.profile import Profile
-from gateway.core.results.decisions import decide
+from gateway.core.results.decisions import Decisions, decide
 from gateway.core.results.lift_result import lift
 from gateway.core.results.lower_mcp import lower
 from gateway.core.results.rescue import rescue
@@ -85,6 +86,8 @@ def expanded(value: Any) -> Any:
         return {key: expanded(item) for key, item in value.items()}
     if isinstance(value, list):
         return [expanded(item) for item in value]
+    if isinstance(value, str) and value.startswith("@rows:"):
+        return [{"id": number, "name": f"row {number}"} for number in range(int(value.removeprefix("@rows:")))]
     return re.sub(r"@(\w+):(\d+)(?:x(\d+))?", _data, value) if isinstance(value, str) else value
 
 
@@ -106,6 +109,8 @@ def shortened(value: Any) -> Any:
     """The output as a person reads it: what base64 holds, the ends of long text."""
     if isinstance(value, dict):
         return {key: shortened(item) for key, item in value.items()}
+    if isinstance(value, list) and len(value) > 50:
+        return [shortened(value[0]), f"<...{len(value):,} items...>", shortened(value[-1])]
     if isinstance(value, list):
         return [shortened(item) for item in value]
     if isinstance(value, str) and len(value) > 90 and re.fullmatch(r"[A-Za-z0-9+/=]+", value):
@@ -160,9 +165,13 @@ def shaped(result: Any, profile: Profile) -> str:
     envelope = lift(expanded(result))
     envelope = rescue(envelope) if profile.rescue else envelope
     outcomes: dict[str, Outcome] = {}
-    while wanted := tuple(decide(envelope, profile, outcomes).wanted.values()):
+
+    def decided() -> Decisions:
+        return decide(envelope, profile, outcomes, accepts=lambda _: True)
+
+    while wanted := tuple(decided().wanted.values()):
         outcomes |= {effect.key: perform(effect) for effect in wanted}
-    lowered = lower(envelope, profile, decide(envelope, profile, outcomes))
+    lowered = lower(envelope, profile, decided())
     notes = [
         f"{note.kind}{'' if note.block is None else f' (block {note.block})'}: {note.text}" for note in lowered.notes
     ]

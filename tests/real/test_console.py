@@ -99,6 +99,8 @@ def console(tmp_path: Path, registry: Registry) -> Any:
         "# A profile of one's own.\n[profiles.mine]\nextends = 'claude-code' # as measured\n"
         "sets = { 'image.max_edge' = 1600 } # pixels\n"
         "[[policy.rules]]\nname = 'look-first'\neffect = 'approve'\ntools = ['trial__shapes']\n"
+        "[toolsets.work]\nupstreams = ['odd', 'paper']\nexclude = ['odd__table']\n"
+        "[toolsets.a-toolset-of-a-long-name]\ntools = ['charts__*']\n"
         "[upstreams.gone]\nurl = 'http://127.0.0.1:9/mcp'\n"
     )
     gateway = Serving(config, "--console")
@@ -157,6 +159,7 @@ def test_every_screen_in_a_browser(console: Serving, chromium: str, node_modules
         {"name": "try", "path": "/console/try"},
         {"name": "form", "path": "/console/try/tools/trial__shapes"},
         {"name": "hosts", "path": "/console/hosts"},
+        {"name": "toolsets", "path": "/console/toolsets", "open": ["main details:nth-of-type(1) summary"]},
         {"name": "profile", "path": "/console/hosts/claude-code"},
         {"name": "edit", "path": "/console/edit/claude-code"},
         {"name": "servers", "path": "/console/servers"},

@@ -186,6 +186,7 @@ class FakeShaper:
         origin: str | None = None,
         app: bool = False,
         size: Any = None,
+        accepts: Any = None,
     ) -> FakeShaped:
         self.shaped_for.append(profile)
         kept = {"app": True} if app else {}

@@ -1,12 +1,13 @@
 """A stdio server that does what a file says, from the standard library alone: `python scripted_stdio.py FILE`.
 
 FILE is JSON: `tools` as tools/list gives them, `results` by tool (one with `refusal` is answered with that JSON-RPC
-error; `echo` gives the arguments as text); `resources` by uri, as items of `contents`; `listed` as resources/list gives
-them. Every call is written to FILE.calls, a line of JSON each.
+error, one with `seconds` after these; `echo` gives the arguments as text); `resources` by uri, as items of `contents`;
+`listed` as resources/list gives them. Every call is written to FILE.calls, a line of JSON each.
 """
 
 import json
 import sys
+import time
 
 path = sys.argv[1]
 with open(path, encoding="utf-8") as file:
@@ -30,7 +31,9 @@ def answer(method, params):
         calls.write(json.dumps([params["name"], params.get("arguments")]) + "\n")
     if params["name"] == "echo":
         return {"content": [{"type": "text", "text": json.dumps(params.get("arguments"))}]}
-    return script["results"][params["name"]]
+    result = dict(script["results"][params["name"]])
+    time.sleep(result.pop("seconds", 0))
+    return result
 
 
 for line in sys.stdin:

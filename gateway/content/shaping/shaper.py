@@ -30,7 +30,7 @@ from gateway.core.model.json_values import is_list
 from gateway.core.model.notes import Note
 from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import Profile
-from gateway.core.results.decisions import Decisions, TokenBudget, decide
+from gateway.core.results.decisions import Accepts, Decisions, TokenBudget, decide
 from gateway.core.results.decisions.lengths import lengths_of
 from gateway.core.results.decisions.structured import is_said
 from gateway.core.results.lift_result import lift
@@ -70,6 +70,11 @@ class _First(NamedTuple):
     lowered: Lowered | None
 
 
+def _anything(value: Any) -> bool:
+    """Accept any structured content: the host knows no output schema."""
+    return True
+
+
 class Shaper:
     """Shapes results for profiles, with a store, media workers, a describer and a file writer to perform effects.
 
@@ -104,18 +109,21 @@ class Shaper:
         origin: str | None = None,
         app: bool = False,
         size: Size | None = None,
+        accepts: Accepts = _anything,
     ) -> Shaped:
         """Shape one CallToolResult for a profile. Kept content belongs to the principal `owner`.
 
         `notes` record earlier changes to the result; `reach` has a reader for its links, its host's folders, and its
         caller's tools; `origin` is the upstream that returned it; with `app`, a page reads the result too (MCP Apps);
-        `size` is the result's, if it is known.
+        `size` is the result's, if it is known; `accepts` says whether structured content fits the output schema that
+        the host knows of the tool.
 
         Never raises for the content of a result: a failed effect becomes a note, and its block a line.
         """
         # Together in one thread, since few results need any effects.
         run = to_thread.run_sync if _is_large(size or _size(result)) else _at_once
-        first: _First = await run(self._first, result, profile, notes, app)
+        taken = None if app else accepts
+        first: _First = await run(self._first, result, profile, notes, taken)
         envelope, content, decisions, lowered = first
         effects: list[Effect] = []
         outcomes: Outcomes = {}
@@ -127,7 +135,7 @@ class Shaper:
                 if not outcomes:
                     return decisions
                 budget = _token_budget(profile)
-                return await run(decide, content.envelope, content.profile, outcomes, runner.describes, budget)
+                return await run(decide, content.envelope, content.profile, outcomes, runner.describes, budget, taken)
 
             async def performed(wanted: Mapping[str, Effect]) -> Outcomes:
                 effects.extend(wanted.values())
@@ -147,15 +155,18 @@ class Shaper:
             lengths = await measure_media(envelope, sent, lengths, runner)
         return Shaped(sent, (*lowered.notes, *left_out), envelope, tuple(effects), outcomes, lengths)
 
-    def _first(self, result: WireObject, profile: Profile, notes: tuple[Note, ...], app: bool) -> _First:
-        """Return the first decisions, and the result if they need no effects."""
+    def _first(self, result: WireObject, profile: Profile, notes: tuple[Note, ...], accepts: Accepts | None) -> _First:
+        """Return the first decisions, and the result if they need no effects. `accepts` is None if a page reads it."""
         envelope = lift_within(result, self._max_blocks)
         if profile.rescue:
             envelope = rescue(envelope)
         envelope = envelope.with_note(*notes)
-        content = mirrored(envelope, profile, is_said=is_said(envelope)) if app else Mirrored(envelope, profile)
+        content = (
+            mirrored(envelope, profile, is_said=is_said(envelope)) if accepts is None else Mirrored(envelope, profile)
+        )
         describes = frozenset(self._describer.kinds) if self._describer is not None else frozenset[str]()
-        decisions = decide(content.envelope, content.profile, {}, describes, _token_budget(profile))
+        budget = _token_budget(profile)
+        decisions = decide(content.envelope, content.profile, {}, describes, budget, accepts)
         lowered = None if decisions.wanted else lower(content.envelope, content.profile, decisions)
         return _First(envelope, content, decisions, lowered)
 

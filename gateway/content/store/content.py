@@ -116,7 +116,8 @@ async def fetch_bytes(
         wanted = max(0, min(size, size if end is None else end) - max(0, start))
         if limit is not None and wanted > limit:
             raise ContentTooLarge(
-                f"the content of {opened.stored.handle} has {wanted:,} bytes, more than the {limit:,} taken here"
+                f"the content of {opened.stored.handle} has {wanted:,} bytes, more than the {limit:,} taken here",
+                remedy="ask the tool that returned it for less at a time",
             )
         chunks = [chunk async for chunk in opened]
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)

@@ -186,10 +186,12 @@ class StructuredRules(Rules):
     """Structured content: sent `always`, or `never`.
 
     If it is not sent, it becomes text unless something else says the same, and tools lose their output schemas, since
-    clients fail a call that has one without the other. `host`: what the host itself does with it.
+    clients fail a call that has one without the other. `host`: what the host itself does with it. `max_chars`: what is
+    sent as such is cut to its shape if it is longer (as compact JSON), where the tool's output schema accepts that.
     """
 
     send: Literal["always", "never"] = "always"
+    max_chars: Count | None = None
     host: Literal["unknown", "ignored", "if-empty", "replaces-text", "replaces-all", "beside", "dumped"] = "unknown"
 
 

@@ -28,11 +28,11 @@ def lower(envelope: Envelope, profile: Profile, decisions: Decisions) -> Lowered
         writer.write(decision)
     result: dict[str, Any] = {
         **_rest(envelope, profile),
-        "content": writer.content(decisions.error, structured=decisions.structured),
+        "content": writer.content(decisions.error, structured=decisions.structured is not None),
     }
     notes = (*envelope.notes, *decisions.notes, *writer.notes())
-    if decisions.structured:
-        result["structuredContent"] = envelope.structured_content
+    if decisions.structured is not None:
+        result["structuredContent"] = decisions.structured.value
     if decisions.error.is_error:
         result["isError"] = True
     elif not isinstance(result.get("isError", False), bool) and profile.text.empty == "named":

@@ -25,6 +25,8 @@ from gateway.routing.ports import ReadResource
 MOST_BYTES = 48 * 1024 * 1024
 """Maximum size of content in one answer: in base64 it is as large as a result may be by default."""
 
+_MOST_TEXT_BYTES = 64 * 1024 * 1024
+"""Maximum size of a text that is read in pieces or asked: what a result may have by default (`limits.result_bytes`)."""
 _LAST_LINE = 400
 """Characters that must stay free within the host's limits beside the text shown."""
 _LAST_LINE_TOKENS = 50
@@ -119,7 +121,7 @@ class _TextFinder:
         """Return the content of a handle."""
         stored = await self.store.metadata(handle, owner=self.owner)
         if is_text(stored.media_type):
-            content = await fetch_bytes(self.store, handle, owner=self.owner, limit=MOST_BYTES)
+            content = await fetch_bytes(self.store, handle, owner=self.owner, limit=_MOST_TEXT_BYTES)
             return _Found(content.decode("utf-8", "replace"))
         head = await fetch_bytes(self.store, handle, owner=self.owner, end=media_types.HEAD_BYTES)
         if media_types.inspect(head).media_type == _PDF:

@@ -1,12 +1,13 @@
 """The console of one gateway: what its pages share, while they are served."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import anyio
 from anyio import to_thread
 from anyio.abc import TaskGroup
 
+from gateway.config.toolset_settings import AUTO, scopes_of
 from gateway.core.apps import assumed_to_show
 from gateway.core.model.caller import Caller
 from gateway.errors import InvalidRequest
@@ -46,9 +47,20 @@ class Console:
     def operator(self, profile: str | None) -> Caller:
         """Return whoever operates the gateway, as a host with this profile, for what is tried in the console.
 
+        A toolset may follow, as in the paths of hosts: `codex/work`, or `auto/work` without a profile.
+
         Raises:
             ProfileError: there is no such profile.
+            UnknownToolset: there is no such toolset.
         """
+        profile, slash, toolset = (profile or "").partition("/")
+        played = self._operator("" if profile == AUTO and slash else profile)
+        if not slash:
+            return played
+        scopes_of(self.gateway.settings.toolsets, (toolset,))
+        return replace(played, toolsets=(toolset,))
+
+    def _operator(self, profile: str) -> Caller:
         principal = self.operation.principal
         if not profile:
             return operator(None, principal)

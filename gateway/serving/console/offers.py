@@ -32,8 +32,11 @@ _HINTS = (  # MCP 2025-11-25, ToolAnnotations; hints are the server's own words
 def profiles_of(console: Console, chosen: str | None) -> dict[str, Any]:
     """Return the profiles to choose from, `profile` (that chosen, or empty), and `in_force`, which then counts.
 
+    `toolsets` are the names of those to choose in place of a profile, as `auto/NAME`.
+
     Raises:
         ProfileError: the chosen one does not exist.
+        UnknownToolset: the chosen toolset does not exist.
     """
     router = console.gateway.router
     titles = load_profiles(console.gateway.settings)
@@ -44,6 +47,7 @@ def profiles_of(console: Console, chosen: str | None) -> dict[str, Any]:
         "profiles": [
             {"name": name, "title": (titles[name].title if name in titles else None) or name} for name in names
         ],
+        "toolsets": list(console.gateway.settings.toolsets),
     }
 
 

@@ -33,6 +33,7 @@ from gateway.serving.console.responses import PAGE_HEADERS, as_json, page
 from gateway.serving.console.servers import VIEWS as SERVER_VIEWS
 from gateway.serving.console.stored import VIEWS as STORE_VIEWS
 from gateway.serving.console.stored import store_routes
+from gateway.serving.console.toolsets import VIEWS as TOOLSET_VIEWS
 from gateway.serving.console.try_out import VIEWS as TRY_VIEWS
 from gateway.serving.console.views import routes_of
 from gateway.serving.console.waiting_calls import VIEWS as APPROVAL_VIEWS
@@ -43,6 +44,7 @@ VIEWS = (
     *APP_VIEWS,
     *TRY_VIEWS,
     *HOST_VIEWS,
+    *TOOLSET_VIEWS,
     *CALIBRATION_VIEWS,
     *EDIT_VIEWS,
     *PROFILE_VIEWS,

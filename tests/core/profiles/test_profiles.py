@@ -118,7 +118,7 @@ def test_every_value_of_a_profile_can_be_set():
         (
             {"sets": {"structured": "never"}},
             "profile 'x': 'structured' is not a value that a profile sets "
-            "(did you mean 'structured.send' or 'structured.host'?)",
+            "(did you mean 'structured.send' or 'structured.max_chars' or 'structured.host'?)",
         ),
         (
             {"sets": {"zzz": 1}},

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gateway.config.schema import MediaSettings, StoreSettings
+from gateway.config.schema import LimitSettings, MediaSettings, StoreSettings
 from gateway.content.media import MediaWorkers
 from gateway.content.store import MemoryStore
 from gateway.core.model.effects import DocumentRead, ReadDocument
@@ -337,6 +337,16 @@ async def test_a_query_that_is_wrong_says_what_to_do(store, arguments, cause):
     refused = await queried(store, handle=kept.handle, **arguments)
     assert refused["isError"]
     assert cause in refused["content"][0]["text"]
+
+
+async def test_as_much_text_as_a_result_may_have_is_read_and_asked():
+    store, most = MemoryStore(StoreSettings()), LimitSettings().result_bytes
+    for size, is_read in ((most, True), (most + 1, False)):
+        kept = await store.put(b'["' + b"a" * (size - 4) + b'"]', owner="ann", media_type="application/json")
+        for arguments in ({"offset": size - 10}, {"query": "length(@)"}):
+            result = await queried(store, handle=kept.handle, **arguments)
+            assert bool(result.get("isError")) is not is_read, result
+        assert is_read or "Ask the tool that returned it for less" in result["content"][0]["text"]
 
 
 async def test_a_query_of_what_is_not_json_says_so(store):

@@ -35,12 +35,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @asynccontextmanager
-async def connected(*callers: Caller, **sections: Any) -> AsyncGenerator[Shown]:
+async def connected(
+    *callers: Caller, upstreams: dict[str, Any] | None = None, **sections: Any
+) -> AsyncGenerator[Shown]:
     """The console of a gateway to which these hosts are connected."""
     presence = Presence()
     for caller in callers:
         presence.asked(caller)
-    async with shown({}, **sections) as one:
+    async with shown(upstreams or {}, **sections) as one:
         serving = Serving(None, time.time(), connected_hosts=presence.connected_hosts)
         status = partial(report, one.gateway, serving, Reloader(None, one.gateway.apply))
         console = replace(one.console, report=status)

@@ -116,15 +116,23 @@ class ErrorWords:
 
 
 @dataclass(frozen=True)
+class SentStructured:
+    """Structured content as it is sent; `line` says in the content what was left out of it, if it was cut."""
+
+    value: Any
+    line: str | None = None
+
+
+@dataclass(frozen=True)
 class Decisions:
     """The decisions about the blocks, in order; the effects still needed; notes of what was changed.
 
-    `structured`: whether structured content is sent beside the blocks. `lengths` are those known of the media.
+    `structured`: the structured content that is sent beside the blocks, if any. `lengths` are those known of the media.
     """
 
     decided_blocks: tuple[BlockDecision, ...]
     wanted: Mapping[str, Effect]
     notes: tuple[Note, ...]
     error: ErrorWords
-    structured: bool
+    structured: SentStructured | None
     lengths: Lengths = field(default_factory=dict[str, Length])

@@ -2,7 +2,7 @@
 
 As with sizes, media is never removed to make space for text: it keeps up to three quarters of the budget. All that the
 gateway itself writes counts: captions, markers, lines and links. Media of unknown cost does not, and structured content
-counts but is never cut, since hosts check it against the tool's schema.
+counts is cut before, or is sent whole (`cut_structured`), since hosts check it against the tool's schema.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,14 @@ from dataclasses import replace
 from gateway.core import wording
 from gateway.core.model.blocks import ResourceBlock
 from gateway.core.model.json_size import compact_json
-from gateway.core.results.decisions.block_decisions import AsImage, AsIs, AsText, BlockDecision, ToTextLine
+from gateway.core.results.decisions.block_decisions import (
+    AsImage,
+    AsIs,
+    AsText,
+    BlockDecision,
+    SentStructured,
+    ToTextLine,
+)
 from gateway.core.results.decisions.cut_texts import cut_texts, share, text_sizes
 from gateway.core.results.decisions.decision_context import DecisionContext, is_image
 from gateway.core.results.decisions.documents import left_out_page
@@ -39,11 +46,14 @@ _DIVISIONS = 4
 
 
 def within_tokens(
-    context: DecisionContext, decided_blocks: list[BlockDecision], budget: TokenBudget
+    context: DecisionContext,
+    decided_blocks: list[BlockDecision],
+    budget: TokenBudget,
+    structured: SentStructured | None = None,
 ) -> list[BlockDecision]:
-    """Return the same decisions within the budget."""
+    """Return the same decisions within the budget. `structured` is sent beside them, and counts where it is read."""
     budget = replace(budget, most=max(budget.most, LEAST_BUDGET))
-    costs = WrittenCosts(context, budget)
+    costs = WrittenCosts(context, budget, structured)
     total = costs.total(decided_blocks)
     if total <= budget.most:
         return decided_blocks

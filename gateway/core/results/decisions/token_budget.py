@@ -8,7 +8,7 @@ from typing import Any
 from gateway.core.model.json_size import compact_json
 from gateway.core.model.json_values import as_object, is_dict
 from gateway.core.model.media_types import PixelSize
-from gateway.core.results.decisions.block_decisions import AsImage, AsIs, BlockDecision
+from gateway.core.results.decisions.block_decisions import AsImage, AsIs, BlockDecision, SentStructured
 from gateway.core.results.decisions.decision_context import DecisionContext
 from gateway.core.results.decisions.lengths import length_effect, length_in
 from gateway.core.results.decisions.write_blocks import BlockWriter, error_words
@@ -77,6 +77,8 @@ class WrittenCosts:
 
     context: DecisionContext
     budget: TokenBudget
+    structured: SentStructured | None = None
+    """The structured content that is sent beside the blocks, if any."""
 
     def total(self, decided_blocks: Sequence[BlockDecision]) -> int:
         """Return the tokens of everything that the model reads."""
@@ -88,13 +90,13 @@ class WrittenCosts:
         writer = BlockWriter(profile)
         for decision in decided_blocks:
             writer.write(decision)
-        blocks = writer.content(error_words(envelope, profile, decided_blocks), structured=self.sends_structured)
+        blocks = writer.content(error_words(envelope, profile, decided_blocks), structured=self.structured is not None)
         content = content_of_result({"content": [_without_bytes(block) for block in blocks]})
         said = sum(map(text_tokens, content.texts))
-        if not self.sends_structured:
+        if self.structured is None:
             return said
         how = read_of_structured(profile.structured.host, is_alone=not blocks)
-        return (0 if how == "instead" else said) + (0 if how == "never" else self.structured)
+        return (0 if how == "instead" else said) + (0 if how == "never" else self._structured_tokens)
 
     def media(self, decided_blocks: Sequence[BlockDecision]) -> dict[int, int]:
         """Return the tokens of each image, sound, video or document that is shown, by its place."""
@@ -126,20 +128,14 @@ class WrittenCosts:
         return key in measured or len(measured) < _MOST_MEASURED
 
     @property
-    def sends_structured(self) -> bool:
-        """Whether structured content is sent beside the blocks."""
-        return self.context.envelope.has_structured_content and self.context.profile.structured.send == "always"
-
-    @property
     def reads_texts(self) -> bool:
         """Whether the host's model reads the texts, and not structured content in their place."""
         host = self.context.profile.structured.host
-        return not self.sends_structured or read_of_structured(host, is_alone=False) != "instead"
+        return self.structured is None or read_of_structured(host, is_alone=False) != "instead"
 
     @cached_property
-    def structured(self) -> int:
-        """The tokens of structured content."""
-        return text_tokens(compact_json(self.context.envelope.structured_content))
+    def _structured_tokens(self) -> int:
+        return 0 if self.structured is None else text_tokens(compact_json(self.structured.value))
 
 
 def shown_pixels(decision: BlockDecision) -> PixelSize | None:

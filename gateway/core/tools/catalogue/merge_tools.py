@@ -21,8 +21,9 @@ from gateway.core.tools.catalogue.check_cost import TooMuchWork, check_compilabl
 from gateway.core.tools.catalogue.choose_tools import ToolChoice
 from gateway.core.tools.catalogue.faults import FaultMemo
 from gateway.core.tools.catalogue.names import NameRules, Names
+from gateway.core.tools.catalogue.output_schemas import offered_output_schema
 from gateway.core.tools.catalogue.prefixes import OWN, Prefixing, PrefixRule, tool_identity
-from gateway.core.tools.catalogue.repair import is_object_schema, repaired, unusable
+from gateway.core.tools.catalogue.repair import repaired, unusable
 from gateway.core.tools.catalogue.schemas import shown_to, with_lost_words
 from gateway.core.wording import counted, plain
 
@@ -276,7 +277,7 @@ class _Merger:
     def _list_for_pages(self, candidate: _Candidate) -> None:
         """List a tool under its own name. There it has no page of its own: nothing opens one for a page's call."""
         tool, _ = repaired(candidate.declared, self.faults)
-        self._drop_output_schema(tool, candidate)
+        self._offer_output_schema(tool, candidate)
         tool["_meta"] = apps.without_pages(tool.get("_meta"))
         self._add_meta(tool, candidate.upstream)
         meta: dict[str, Any] = tool["_meta"]
@@ -311,7 +312,7 @@ class _Merger:
         # This comes first, because arguments are later checked against a schema that accepts handles too.
         parameters = self._offer_handles(tool, candidate)
         self._describe(tool, candidate, self._show_schema(tool))
-        self._drop_output_schema(tool, candidate)
+        self._offer_output_schema(tool, candidate)
         self._add_meta(tool, candidate.upstream)
         return tool, parameters
 
@@ -361,17 +362,19 @@ class _Merger:
         if description := with_lost_words(description, sentences, longest):
             tool["description"] = description
 
-    def _drop_output_schema(self, tool: dict[str, Any], candidate: _Candidate) -> None:
+    def _offer_output_schema(self, tool: dict[str, Any], candidate: _Candidate) -> None:
         if "outputSchema" not in tool or self.keeps_schemas:
             return
         for_a_page = self.shows_apps and apps.audience(candidate.declared) != "model"
-        if self.profile.structured.send != "always" and not for_a_page:
-            # Clients fail a call whose tool declares one and whose result has no structured content.
+        schema, change = offered_output_schema(
+            tool["outputSchema"], self.profile, for_a_page=for_a_page, objects_only=self.objects_only
+        )
+        if schema is None:
             del tool["outputSchema"]
-            self.edit(tool["name"], "outputSchema removed, because this host is sent no structured content")
-        elif self.objects_only and not is_object_schema(tool["outputSchema"]):
-            del tool["outputSchema"]
-            self.edit(tool["name"], "outputSchema removed, because this host takes only schemas for objects")
+        else:
+            tool["outputSchema"] = schema
+        if change is not None:
+            self.edit(tool["name"], change)
 
     def _add_meta(self, tool: dict[str, Any], upstream: str) -> None:
         if (meta := apps.outward_meta(upstream, tool.get("_meta"))) is not tool.get("_meta"):

@@ -1,0 +1,37 @@
+"""The output schema with which a tool is offered to a host: as it is declared, opened for one line, or none."""
+
+from typing import Any, NamedTuple
+
+from gateway.core.model.json_values import as_object, is_object
+from gateway.core.profiles.profile import Profile
+from gateway.core.tools.catalogue.repair import is_object_schema
+from gateway.core.wording import LEFT_OUT
+
+_CLOSING = ("additionalProperties", "unevaluatedProperties")
+_LINE = {"type": "string", "description": "What was left out of this content, and how to read it."}
+
+
+class OfferedSchema(NamedTuple):
+    """An output schema, or None if the tool is offered without one, and what was changed, in words."""
+
+    schema: Any
+    change: str | None = None
+
+
+def offered_output_schema(declared: Any, profile: Profile, *, for_a_page: bool, objects_only: bool) -> OfferedSchema:
+    """Return how a host of this profile is offered an output schema. `for_a_page`: a page reads the results too."""
+    if profile.structured.send != "always" and not for_a_page:
+        # Clients fail a call whose tool declares one and whose result has no structured content.
+        return OfferedSchema(None, "outputSchema removed, because this host is sent no structured content")
+    if objects_only and not is_object_schema(declared):
+        return OfferedSchema(None, "outputSchema removed, because this host takes only schemas for objects")
+    if profile.structured.max_chars is None or for_a_page or not _is_closed(declared):
+        return OfferedSchema(declared)
+    # What was cut is said in the content itself, since the model may read nothing else.
+    opened = {**declared, "properties": {**as_object(declared.get("properties")), LEFT_OUT: _LINE}}
+    return OfferedSchema(opened, "outputSchema accepts a line that says what was cut")
+
+
+def _is_closed(schema: Any) -> bool:
+    """Whether an object that fits must not have further members."""
+    return is_object(schema) and any(schema.get(keyword) not in (None, True, {}) for keyword in _CLOSING)
