@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from gateway.core.apps.tools import DECLARED
+from gateway.core.model.apps_extension import EXTENSION
 from gateway.hosts.simulators.host import RASTER, SimulatedHost
 from gateway.hosts.simulators.results import (
     PDF,
@@ -118,7 +118,7 @@ def _host(name: str, title: str, traits: Traits, profile: str | None = None) -> 
         title=title,
         client_info={"name": "qwen-cli-mcp-client-lab", "version": "0.0.1"},
         revision="2025-11-25",
-        capabilities={"roots": {}, **DECLARED},
+        capabilities={"roots": {}, "extensions": {EXTENSION: {"mimeTypes": ["text/html;profile=mcp-app"]}}},
         see=partial(see, traits),
         shows=shown | {PDF} if traits.documents else shown,
         profile=profile,
