@@ -28,12 +28,18 @@ BASES = {"passthrough", "default", "agent-loop", "text-only"}
 
 
 def recorded() -> set[str]:
-    """The hosts whose requests were captured: by the measured matrix, and by the frameworks that the lab runs."""
+    """The hosts whose requests were captured: by the measured matrix, and by what the lab runs."""
     rows = tomllib.loads((ROOT / "tests" / "hosts" / "simulators" / "matrix.toml").read_text("utf-8"))["row"]
     simulated = [SIMULATORS[row["simulator"]] for row in rows]
-    frameworks = [tomllib.loads(path.read_text("utf-8")) for path in (ROOT / "lab" / "frameworks").glob("*.toml")]
+    programs = [
+        tomllib.loads(path.read_text("utf-8"))
+        for kind in ("frameworks", "hosts")
+        for path in (ROOT / "lab" / kind).glob("*.toml")
+    ]
     named = {host.profile or host.name for host in simulated}
-    named |= {api["profile"] for framework in frameworks for api in framework["apis"].values()}
+    named |= {
+        api.get("profile") or program["profile"] for program in programs for api in program.get("apis", {}).values()
+    }
     known = [PROFILES[name] for name in named if name in PROFILES]
     return {profile.name if profile.name in SOURCES else profile.lineage[0] for profile in known} - BASES
 
@@ -272,7 +278,17 @@ def test_the_default_is_what_the_design_says():
                 "text.max_chars": 8_000,
             },
         ),
-        ("copilot-cli", {"image.show": "line", "tools.name_max": 128}),
+        ("copilot-cli", {"image.show": "line", "tools.name_max": 128, "structured.host": "beside"}),
+        ("copilot-cli-responses", {"image.show": "line", "document.show": "native"}),
+        ("kimi-code", {"image.show": "native", "audio.show": "line", "error.media": "keep", "wait.list": 30}),
+        ("kimi-code-media", {"order": "kept", "audio.show": "native", "blob.show": "native"}),
+        ("crush", {"image.show": "line", "audio.show": "line", "error.prefix": True, "tools.refs": "inline"}),
+        ("crush-anthropic", {"image.show": "native", "image.max_count": 1}),
+        ("openclaw", {"structured.host": "beside", "tools.host_prefix": "{server}__", "wait.tools_list": 1.0}),
+        ("hermes", {"image.show": "file", "audio.show": "file", "structured.host": "beside", "match": ()}),
+        ("claude-managed-agents", {"image.show": "line", "match": ()}),
+        ("mastra", {"image.show": "native", "structured.host": "if-empty", "match": ()}),
+        ("mastra-chat", {"image.show": "line", "error.media": "line"}),
         ("antigravity", {"image.show": "native", "wait.call": 180, "wait.early_answer": 170}),
         ("cursor", {"image.show": "native", "tools.name_max": 60, "structured.host": "replaces-all"}),
         ("zed", {"image.show": "native", "tools.host_prefix": "", "wait.call": 60}),
@@ -324,6 +340,7 @@ def test_the_default_is_what_the_design_says():
         ("strands-bedrock", {"image.max_count": 20, "image.max_bytes": 3_750_000}),
         ("ai-sdk", {"image.show": "native", "document.show": "text", "wait.start": 1.0}),
         ("ai-sdk-chat", {"image.show": "line"}),
+        ("ai-sdk-gemini", {"image.show": "native", "image.types": ("image/png", "image/jpeg", "image/webp")}),
         ("smolagents", {"image.show": "line", "text.merge": True, "match": ()}),
         ("litellm", {"image.show": "line", "match": ()}),
         ("crewai", {"image.show": "line", "text.beyond": "file", "match": ()}),
@@ -366,12 +383,13 @@ def test_what_nothing_is_known_of_is_the_default(name):
 
 
 NO_IMAGES = {
-    *("claude-api-connector", "copilot-cli", "continue", "continue-cli", "mcpo", "lm-studio", "cherry-studio"),
+    *("claude-api-connector", "claude-managed-agents", "continue", "mcpo", "lm-studio", "cherry-studio", "crush"),
     *("anythingllm", "jan", "n8n", "chatgpt", "amazon-q", "litellm"),
 }
 IMAGES = {
     *("claude-desktop", "claude-ai", "vscode-copilot", "copilot-jetbrains", "cursor", "windsurf", "zed", "roo-code"),
     *("jetbrains-ai", "kilo-code", "librechat", "open-webui", "llama-ui", "goose", "dify", "warp", "inspector"),
+    "openclaw",
 }
 
 
@@ -417,7 +435,7 @@ def test_users_profiles_stand_beside_the_built_in_ones():
         ("ai-sdk-mcp-client", None, "ai-sdk"),
         ("ai-sdk-mcp-client", "claude-sonnet-4-5", "ai-sdk"),
         ("ai-sdk-mcp-client", "gpt-5.5", "ai-sdk"),
-        ("ai-sdk-mcp-client", "gemini-3-pro", "ai-sdk"),
+        ("ai-sdk-mcp-client", "gemini-3-pro", "ai-sdk-gemini"),
         ("ai-sdk-mcp-client", "llama3.2-vision:11b", "ai-sdk-chat"),
         ("ai-sdk-mcp-client", "qwen/qwen3-vl-32b", "ai-sdk-chat"),
         ("ai-sdk-mcp-client", "openai/gpt-oss-120b", "ai-sdk-chat"),
@@ -452,7 +470,7 @@ def test_hosts_that_are_sent_fewer_pictures_than_an_unknown_one_are_those_of_whi
         if "max_count" in fact.sets.get("image", {}) and fact.level == "unverified"
     }
     assert guessed == {}
-    assert {"claude-code": 12, "claude-desktop": 8, "strands-bedrock": 20}.items() <= roots.items()
+    assert {"claude-desktop": 8, "strands-bedrock": 20, "crush-anthropic": 1}.items() <= roots.items()
 
 
 def failure(document) -> str:

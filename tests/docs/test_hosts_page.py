@@ -7,6 +7,7 @@ import pytest
 
 from gateway.config.builtin_profiles import builtin_profiles
 from gateway.core.model.apps_extension import declares
+from gateway.hosts.config_files.hosts import HOSTS as CONFIGURED
 from gateway.hosts.simulators.hosts import SIMULATORS
 
 HOSTS = Path(__file__).parents[2] / "docs" / "hosts"
@@ -27,6 +28,22 @@ def test_a_host_of_which_nothing_is_known_is_said_to_be_one():
     assert "**Nothing is known" in SECTIONS["jetbrains-ai"]
     assert "| nothing |" in next(line for line in TABLE.splitlines() if "](evidence.md#jetbrains-ai) |" in line)
     assert "**Nothing is known" not in SECTIONS["codex"]
+
+
+KNOWN = re.compile(r"measured with \S.*, on \d{4}-\d\d-\d\d|from source|reported")
+README = (HOSTS.parents[1] / "README.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", sorted(CONFIGURED))
+def test_the_page_of_each_host_and_the_tables_say_alike_how_it_is_known(name):
+    page = (HOSTS / f"{name}.md").read_text("utf-8")
+    said = re.search(r"^This is \[?(.+?)(?:\]\(lab\.md\))?\.$", page, re.MULTILINE)
+    assert said is not None
+    assert KNOWN.fullmatch(said[1])
+    profile = CONFIGURED[name].profile or name
+    rows = [line for line in (TABLE + README).splitlines() if f"evidence.md#{profile})" in line and line[0] == "|"]
+    assert rows
+    assert all(f" {said[1]} |" in row for row in rows)
 
 
 def test_which_hosts_show_pages_and_which_declare_the_extension_is_told_with_the_evidence():

@@ -1,10 +1,11 @@
-"""Qwen Code 0.24.4 on Anthropic's API and on OpenAI's with two models, measured (2026-11-20)."""
+"""Qwen Code 0.24.4 on Anthropic's API and on OpenAI's with two models, measured (2026-11-20 and 2026-11-23)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from gateway.core.model.apps_extension import EXTENSION
 from gateway.hosts.simulators.host import RASTER, SimulatedHost
 from gateway.hosts.simulators.results import (
     PDF,
@@ -42,27 +43,27 @@ class Traits:
     """Differences between APIs and models.
 
     `where`: the place of images (None: a sentence replaces them); `vectors`: whether these are sent as images;
-    `documents`: whether PDFs arrive.
+    `documents`: whether PDFs arrive; `flags`: whether the model learns that the call failed.
     """
 
     where: Where | None
     vectors: bool = True
     documents: bool = False
+    flags: bool = False
 
 
 def see(traits: Traits, result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
     """Return what the model of Qwen Code gets.
 
-    The effect of missing structured content was not measured, so `tool` is not used; nor whether the model learns of
-    the error flag, so nothing is flagged.
+    The effect of missing structured content was not measured, so `tool` is not used.
     """
     if problem := malformed(result):
         return failed_result(f"Invalid tool result: {problem}")
     parts = [part for block in blocks(result) for part in _parts(traits, block)]
-    if is_error(result):
-        # Measured: the image beside an error arrives, and the text does not; where no image can be shown, the text.
+    if is_error(result):  # measured: the texts in a sentence about the call, then the images
         images = [part for part in parts if isinstance(part, SeenImage)]
-        return Seen(tuple(images or _spilled([SeenText(texts_of(result))])))
+        said = f"MCP tool 'give' reported tool error for function call: {{}} with response: {texts_of(result)}"
+        return Seen(tuple(_spilled([SeenText(said, "error"), *images])), flagged=traits.flags)
     if structured(result) is not None:  # measured: stands before everything else, which is kept
         parts.insert(0, SeenText(dump(structured(result)), "structured"))
     if not parts:  # measured: a placeholder
@@ -117,7 +118,7 @@ def _host(name: str, title: str, traits: Traits, profile: str | None = None) -> 
         title=title,
         client_info={"name": "qwen-cli-mcp-client-lab", "version": "0.0.1"},
         revision="2025-11-25",
-        capabilities={"roots": {"listChanged": True}, "extensions": {"io.modelcontextprotocol/ui": {}}},
+        capabilities={"roots": {}, "extensions": {EXTENSION: {"mimeTypes": ["text/html;profile=mcp-app"]}}},
         see=partial(see, traits),
         shows=shown | {PDF} if traits.documents else shown,
         profile=profile,
@@ -129,7 +130,7 @@ QWEN_CODE = _host("qwen-code", "Qwen Code, vision model", Traits("beside it"))
 QWEN_CODE_ANTHROPIC = _host(
     "qwen-code-anthropic",
     "Qwen Code, Anthropic's API",
-    Traits("in the result", vectors=False, documents=True),
+    Traits("in the result", vectors=False, documents=True, flags=True),
     "qwen-code-anthropic",
 )
 QWEN_CODE_TEXT = _host("qwen-code-text", "Qwen Code, text model", Traits(None), "qwen-code-text")

@@ -77,6 +77,10 @@ def test_a_hostile_name_costs_nothing():
         ("Visual Studio Code - Insiders", "vscode-copilot"),
         ("Code - OSS", "vscode-copilot"),
         ("github-copilot-developer", "copilot-cli"),
+        ("copilot-cli", "copilot-cli"),
+        ("kimi-code", "kimi-code"),
+        ("crush", "crush"),
+        ("openclaw-bundle-mcp", "openclaw"),
         ("JetBrains-IU/copilot-intellij", "copilot-jetbrains"),
         ("JetBrains-JBC/copilot-intellij", "copilot-jetbrains"),
         ("Xcode/copilot-xcode", "copilot-jetbrains"),
@@ -174,9 +178,9 @@ def test_capitals_do_not_matter_but_between_names_that_differ_in_nothing_else():
     [
         ("vscode", "'vscode-copilot'"),
         ("VSCode", "'vscode-copilot'"),
-        ("copilot", "'copilot-cli', 'copilot-jetbrains' or 'vscode-copilot'"),
+        ("copilot", "'copilot-cli', 'copilot-cli-responses' or 'copilot-jetbrains'"),
         ("desktop", "'claude-desktop'"),
-        ("agents", "'openai-agents', 'openai-agents-chat' or 'smolagents'"),
+        ("agents", "'claude-managed-agents', 'openai-agents' or 'openai-agents-chat'"),
     ],
 )
 def test_names_that_contain_the_given_one_come_first_in_the_hint(given: str, hint: str):

@@ -55,13 +55,24 @@ def test_nothing_in_their_first_requests_tells_them_apart():
 
 @pytest.mark.parametrize(
     ("client", "profile"),
-    [("kilo", "kilo-code"), ("openclaw", "openclaw"), ("kimi-code", "kimi-code")],
+    [
+        ("claude-code", "claude-code"),
+        ("cline", "cline"),
+        ("codex", "codex"),
+        ("continue-cli", "continue-cli"),
+        ("copilot-cli", "copilot-cli"),
+        ("gemini-cli", "gemini-cli"),
+        ("kilo", "kilo-code"),
+        ("kimi-code", "kimi-code"),
+        ("openclaw", "openclaw"),
+        ("opencode", "opencode"),
+        ("qwen-code", "qwen-code"),
+    ],
     ids=lambda value: value,
 )
-def test_clients_with_a_name_of_their_own_are_recognised_if_they_have_a_profile(client, profile):
+def test_clients_with_a_name_of_their_own_are_recognised(client, profile):
     (recorded,) = (one for one in RECORDED if one["client"] == client)
-    expected = profile if any(match.client_name for match in getattr(BUILTIN.get(profile), "match", ())) else "default"
-    assert choose_profile(BUILTIN, caller(recorded), None).profile.name == expected
+    assert choose_profile(BUILTIN, caller(recorded), None).profile.name == profile
 
 
 @pytest.mark.parametrize("recorded", [one for one in SAME_NAME if "headers" in one], ids=ID)
