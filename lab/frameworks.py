@@ -56,6 +56,8 @@ class Framework:
     apis: tuple[Api, ...]
     separator: str = "__"
     """What its tools have between the server and the tool, where it writes the gateway's names anew."""
+    prefix: str = ""
+    """What it puts before the name of every tool."""
 
     @property
     def home(self) -> Path:
@@ -121,6 +123,7 @@ def _framework(name: str, data: Mapping[str, Any]) -> Framework:
         data.get("environment"),
         tuple(apis),
         data.get("separator", "__"),
+        data.get("prefix", ""),
     )
 
 

@@ -1,6 +1,7 @@
 """A host as its file in `hosts/` describes it, and where it is installed: a program of its vendor, from npm or PyPI."""
 
 import json
+import shutil
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -57,6 +58,8 @@ class Host:
     """Further packages that it needs."""
     seconds: float = 120
     """How long one session may take."""
+    python: str = ""
+    """The version of Python that it needs, such as `3.12`, if the lab's own may be too old."""
 
     @property
     def home(self) -> Path:
@@ -103,9 +106,16 @@ class Host:
 
     def _install_with_pip(self) -> None:
         python = self.home / Path(sys.executable).relative_to(sys.prefix)
-        run_command([sys.executable, "-m", "venv", "--clear", "--without-pip", str(self.home)])
+        run_command([self._interpreter(), "-m", "venv", "--clear", "--without-pip", str(self.home)])
         pip = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check", "--no-input", "--python", str(python)]
         run_command([*pip, "install", "--no-compile", self.requirement, *self.beside])
+
+    def _interpreter(self) -> str:
+        if not self.python:
+            return sys.executable
+        if (found := shutil.which(f"python{self.python}")) is None:
+            raise LabError(f"{self.title} needs Python {self.python}: no python{self.python} is on PATH")
+        return found
 
 
 def hosts(names: str = "", folder: Path = FILES) -> tuple[Host, ...]:
@@ -146,7 +156,11 @@ def load_host(path: Path) -> Host:
 
 def _host(name: str, data: Mapping[str, Any]) -> Host:
     known = {"title", "npm", "pypi", "program", "profile", "start", "files", "environment", "apis"}
-    if unknown := set(data) - known - {"simulator", "scripts", "beside", "seconds", "cannot", "not_yet", "differs"}:
+    if (
+        unknown := set(data)
+        - known
+        - {*("simulator", "scripts", "beside", "seconds", "python", "cannot", "not_yet", "differs")}
+    ):
         raise ValueError(f"unknown keys: {', '.join(sorted(unknown))}")
     installer = next((kind for kind in ("npm", "pypi") if kind in data), "none")
     apis = tuple(_api(api, data, values) for api, values in data["apis"].items())
@@ -159,6 +173,7 @@ def _host(name: str, data: Mapping[str, Any]) -> Host:
         data.get("scripts", False),
         tuple(data.get("beside", ())),
         data.get("seconds", 120),
+        data.get("python", ""),
     )
 
 

@@ -127,7 +127,7 @@ def prompts(
     framework: Framework, setting: str, chosen: Mapping[str, Case], marks: Mapping[str, str]
 ) -> Mapping[str, str]:
     """What is asked, by case: its mark, and the calls that the stand-in's model makes of it."""
-    prefix = "" if setting == "alone" else f"{UPSTREAM}{framework.separator}"
+    prefix = framework.prefix + ("" if setting == "alone" else f"{UPSTREAM}{framework.separator}")
     return {
         name: "\n".join([f"This is {marks[name]}", *(f"call {prefix}{tool} {{}}" for tool in case.results)])
         for name, case in chosen.items()

@@ -348,6 +348,14 @@ def test_the_default_is_what_the_design_says():
         ("ag2", {"image.show": "line", "document.show": "text", "match": ()}),
         ("ag2-media", {"image.show": "native", "document.show": "native", "error.media": "unflag"}),
         ("llama-index", {"image.show": "line", "structured.host": "dumped", "match": ()}),
+        (
+            "agent-framework",
+            {"image.show": "native", "structured.host": "replaces-all", "error.media": "unflag", "match": ()},
+        ),
+        ("agent-framework-chat", {"image.show": "line", "document.show": "text", "error.media": "line"}),
+        ("haystack", {"image.show": "line", "structured.host": "dumped", "error.prefix": False, "match": ()}),
+        ("semantic-kernel", {"image.show": "line", "link.show": "line", "text.empty": "named", "match": ()}),
+        ("dspy", {"image.show": "line", "structured.host": "ignored", "match": ()}),
         ("agno", {"image.show": "native", "audio.show": "line", "error.media": "unflag", "match": ()}),
         ("agno-audio", {"audio.show": "native"}),
         (

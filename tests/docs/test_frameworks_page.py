@@ -16,7 +16,8 @@ RECORDS = {record.name: record for record in records()}
 SHARED_NAMES = {
     # LangChain calls itself `mcp`, as clients do that write a PDF as base64 or lose it: where no profile is named, it
     # gets the document's text and a handle. Its own profile sends the document.
-    ("langchain", "openai_responses", "gateway", "pdf"),
+    *((name, "openai_responses", "gateway", "pdf") for name in ("agent-framework", "langchain", "langchain-mcp")),
+    *((name, "openai_responses", "gateway", "pdf") for name in ("langgraph", "mcp-use")),
     # So does AG2. On Responses it is the same with it.
     ("ag2", "openai_responses", "gateway", "pdf"),
     # On Chat Completions any picture ends AG2's run. Alone it has base64 as text in these two cases, of which the

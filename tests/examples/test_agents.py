@@ -108,7 +108,9 @@ def test_a_photo_goes_by_its_handle_into_the_program_s_own_tool_and_comes_back_a
     assert "I see 1 image: 320x200" in run("photo_by_handle", environment())
 
 
-NAMED = {"ag2", "agno", "autogen", "crewai", "llama_index"}
+NAMED = {"ag2", "agent_framework", "agno", "autogen", "crewai", "dspy", "haystack", "langchain_mcp", "langgraph"} | {
+    *("llama_index", "mcp_use", "semantic_kernel")
+}
 """Frameworks that cannot be told by their names, and are not served well as unknown clients."""
 
 

@@ -108,6 +108,14 @@ def test_a_file_that_is_not_a_hosts_is_named(tmp_path: Path, text: str) -> None:
         load_host(tmp_path / "wrong.toml")
 
 
+def test_a_host_that_needs_a_python_that_is_not_there_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lab.hosts.INSTALLED", tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    host = dataclasses.replace(load_host(GOOD), installer="pypi", requirement="good==1.2", python="3.99")
+    with pytest.raises(LabError, match=r"A good host needs Python 3.99: no python3.99 is on PATH"):
+        host.install()
+
+
 def test_every_host_is_complete_and_says_what_it_is_installed_from() -> None:
     every: tuple[Host, ...] = hosts()
     assert {host.name for host in every} == set(host_files())

@@ -64,6 +64,8 @@ def test_on_chat_completions_a_lost_picture_is_a_line_with_a_handle_and_the_prox
         ("crewai", "gateway", "cases_chart"),
         ("agno", "alone", "chart"),
         ("agno", "proxy", "cases__chart"),
+        ("semantic-kernel", "alone", "gateway-chart"),
+        ("semantic-kernel", "profile", "gateway-cases__chart"),
     ],
 )
 def test_a_tool_is_called_as_the_framework_calls_it(framework: str, setting: str, tool: str) -> None:
