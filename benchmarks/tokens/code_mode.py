@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gateway.config.code_mode_settings import CodeModeSettings
-from gateway.config.schema import Settings, UpstreamSettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_size import size_of
 from gateway.core.model.revisions import NEWEST_HANDSHAKE
