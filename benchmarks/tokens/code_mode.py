@@ -46,7 +46,7 @@ async def _figures(router: Router, host: str) -> Figures:
         """Call a tool; return the tokens of arguments and result, and the number of its pictures."""
         result = await router.respond("tools/call", {"name": name, "arguments": arguments}, caller)
         assert not result.get("isError"), result["content"]
-        count, _ = await counts.count(result, size_of(result), profile, None)
+        count, _ = await counts.count(result, size_of(result), profile, None, {})
         pictures = sum(block["type"] == "image" for block in result["content"])
         return text_tokens(str(arguments)) + count.total, pictures
 
