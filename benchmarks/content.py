@@ -95,7 +95,7 @@ def through_store(name: str, url: str, megabytes: int) -> list[Row]:
 
 async def put_and_read(url: str, megabytes: int) -> dict[str, tuple[float, int]]:
     """Seconds, and bytes above idle, of putting and of reading; run in a process that does nothing else."""
-    from gateway.config.schema import StoreSettings
+    from gateway.config.store_settings import StoreSettings
     from gateway.content.store import open_store
 
     found: dict[str, tuple[float, int]] = {}
@@ -121,7 +121,8 @@ async def put_and_read(url: str, megabytes: int) -> dict[str, tuple[float, int]]
 
 async def fetch_and_put(url: str, megabytes: int) -> tuple[float, int]:
     """Seconds, and bytes above idle, of fetching into a store; run in a process that does nothing else."""
-    from gateway.config.schema import FetchSettings, StoreSettings
+    from gateway.config.content_settings import FetchSettings
+    from gateway.config.store_settings import StoreSettings
     from gateway.content.fetch import fetch
     from gateway.content.store import open_store
 

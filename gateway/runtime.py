@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.config.embeddings_settings import EmbeddingsSettings
 from gateway.config.find_config import cache_folder, state_folder
-from gateway.config.schema import Settings, UpstreamSettings
+from gateway.config.schema import Settings
 from gateway.config.settings_diff import Difference, compare, live_part
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.claims import CameWithOf
 from gateway.core.near_names import which_name

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gateway.config.code_mode_settings import CodeModeSettings
-from gateway.config.schema import Settings, UpstreamSettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_size import size_of
 from gateway.core.model.revisions import NEWEST_HANDSHAKE
@@ -45,7 +46,7 @@ async def _figures(router: Router, host: str) -> Figures:
         """Call a tool; return the tokens of arguments and result, and the number of its pictures."""
         result = await router.respond("tools/call", {"name": name, "arguments": arguments}, caller)
         assert not result.get("isError"), result["content"]
-        count, _ = await counts.count(result, size_of(result), profile, None)
+        count, _ = await counts.count(result, size_of(result), profile, None, {})
         pictures = sum(block["type"] == "image" for block in result["content"])
         return text_tokens(str(arguments)) + count.total, pictures
 

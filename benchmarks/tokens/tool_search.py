@@ -10,8 +10,8 @@ from statistics import mean
 from typing import Any, NamedTuple
 
 from gateway.config.builtin_profiles import builtin_profiles
-from gateway.config.schema import ToolsSettings
 from gateway.config.tool_search_settings import ToolSearchSettings
+from gateway.config.upstream_settings import ToolsSettings
 from gateway.core.model.revisions import NEWEST_HANDSHAKE
 from gateway.core.profiles.host_profiles import narrow
 from gateway.core.profiles.profile import Profile

@@ -16,7 +16,7 @@ from gateway.agents.approval import AskByProgram, OnApproval
 from gateway.agents.gateway_context import GatewayContext
 from gateway.agents.source import PROFILE, Offer, Offered, StoredContent
 from gateway.agents.toolset import OpenGateway
-from gateway.config.schema import Timeouts, UpstreamSettings
+from gateway.config.upstream_settings import Timeouts, UpstreamSettings
 from gateway.content.store import ContentStore
 from gateway.core.model.approval_mark import ASKS, HEADER
 from gateway.core.model.caller import Caller

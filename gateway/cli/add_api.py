@@ -7,7 +7,7 @@ from typing import Any
 from gateway.cli.exit_codes import refuse
 from gateway.cli.terminal import say
 from gateway.config.openapi_settings import OperationSettings
-from gateway.config.schema import is_url
+from gateway.config.setting_types import is_url
 from gateway.core.wording import plain
 from gateway.errors import ConfigError, GatewayError
 

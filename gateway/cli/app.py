@@ -10,7 +10,8 @@ from gateway._version import __version__
 from gateway.cli.command_context import CommandContext
 from gateway.cli.exit_codes import ending
 from gateway.cli.terminal import forgive_encodings, help_without_command, say
-from gateway.config.schema import LoggingSettings, Settings
+from gateway.config.gateway_settings import LoggingSettings
+from gateway.config.schema import Settings
 from gateway.telemetry import configure_logging
 
 if TYPE_CHECKING:

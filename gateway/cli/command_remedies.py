@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gateway.cli.given_options import GivenOptions
 from gateway.cli.progress import standing_words
 from gateway.cli.terminal import remark
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.errors import ApprovalNeeded, Failure, FailureCode, UnknownResource, UnknownTool, UpstreamUnavailable
 from gateway.upstream.remedies import full_remedy
 

@@ -11,7 +11,8 @@ from gateway.cli.exit_codes import refuse
 from gateway.cli.terminal import remark
 from gateway.cli.toolset_option import narrowed
 from gateway.config.find_config import cache_folder
-from gateway.config.schema import RESERVED_PRINCIPALS, Settings
+from gateway.config.schema import Settings
+from gateway.config.setting_types import RESERVED_PRINCIPALS
 from gateway.core.model.caller import Caller
 from gateway.core.model.grant import EVERYTHING, Grant
 from gateway.core.model.json_values import as_object

@@ -12,8 +12,9 @@ from gateway.config.expansion import expand
 from gateway.config.find_config import FILE_VARIABLE, absolute_path, find_file
 from gateway.config.foreign import translate_document
 from gateway.config.problems import Location, Problem, config_error
-from gateway.config.schema import FILE_VERSION, Settings, is_url
+from gateway.config.schema import FILE_VERSION, Settings
 from gateway.config.secret_sources import secret_sources
+from gateway.config.setting_types import is_url
 from gateway.config.token_hashes import hash_of
 from gateway.config.validation import validate
 from gateway.core.model.format_versions import newer_than

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, cast
 
-from gateway.config.schema import UpstreamSettings
 from gateway.config.secrets import SECRET_NAME
+from gateway.config.upstream_settings import UpstreamSettings
 
 Wants = Literal["login", "token"]
 """The requirement of a server that answered 401: a login (OAuth), or a bearer token, which a login may provide too."""

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from gateway.config.schema import Settings, UpstreamSettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import UpstreamSettings
 
 SECRET_NAME = re.compile(
     r"key|token|secret|passw|auth|credential|cookie|signature|(?<![a-z])(?:pat|pass|pwd|psk|jwt|bearer|dsn)(?![a-z])",

@@ -10,7 +10,8 @@ from pydantic import BaseModel
 
 from gateway.config.audit_settings import AuditSettings
 from gateway.config.overload_settings import OverloadSettings
-from gateway.config.schema import Settings, UpstreamSettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.json_values import is_object
 
 LIVE = frozenset(

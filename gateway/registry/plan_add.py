@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.config.foreign import upstream_name
-from gateway.config.schema import OWN_NAME
 from gateway.config.server_names import name_for_command
+from gateway.config.setting_types import OWN_NAME
 from gateway.core.near_names import which_name
 from gateway.core.registry.entry import RegistryEntry
 from gateway.core.registry.inputs import Answers, Question, UnusableEntry, defaults, problem_with

@@ -1,6 +1,6 @@
 """Upstreams that do something around each request: the base of those that ask first, log in, or give content."""
 
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.upstream.bridging.bridge import BridgedUpstream
 
 

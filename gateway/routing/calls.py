@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, cast
 
 from anyio import to_thread
 
-from gateway.config.schema import Settings, Timeouts
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import Timeouts
 from gateway.content.media.share import media_share
 from gateway.core import apps
 from gateway.core.model.caller import Caller

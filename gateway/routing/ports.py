@@ -4,7 +4,8 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, Protocol
 
-from gateway.config.schema import LimitSettings, UpstreamSettings
+from gateway.config.content_settings import LimitSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.content.shaping import Reach
 from gateway.core.model.caller import Caller
 from gateway.core.model.envelope import Envelope

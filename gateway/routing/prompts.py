@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gateway.config.schema import GatewaySettings
+from gateway.config.gateway_settings import GatewaySettings
 from gateway.core.apps import outward_prompt
 from gateway.core.model.caller import Caller
 from gateway.core.model.grant import SEPARATOR, Grant

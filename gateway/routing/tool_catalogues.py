@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anyio import Lock, to_thread
 
-from gateway.config.schema import GatewaySettings, Settings, UpstreamSettings
+from gateway.config.gateway_settings import GatewaySettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core import apps
 from gateway.core.model.caller import Caller
 from gateway.core.model.grant import SEPARATOR, Grant

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, TextIO, cast
 
-from gateway.config.schema import LoggingSettings, Settings
+from gateway.config.gateway_settings import LoggingSettings
+from gateway.config.schema import Settings
 from gateway.config.secrets import all_secrets, hide, longest_first
 from gateway.telemetry.background import BackgroundHandler
 from gateway.telemetry.requests import request_id

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.json_values import as_dict, as_list, as_text, is_dict
 from gateway.core.tools.catalogue.hints import NO_HINT
 from gateway.system.files import DRAFT, write_file

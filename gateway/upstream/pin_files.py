@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.canonical_json import digest_of_json
 from gateway.core.model.format_versions import UPDATE_GATEWAY, newer_than
 from gateway.core.model.json_values import as_dict, as_list, as_object, as_text, is_dict

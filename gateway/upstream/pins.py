@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
 from gateway.config.policy_settings import PinMode
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import as_object
 from gateway.core.model.wire import WireObject

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Self
 import anyio
 from anyio.abc import TaskGroup
 
-from gateway.config.schema import UpstreamSettings
 from gateway.config.settings_diff import needs_restart
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.claims import CameWithOf
 from gateway.core.model.tool_facts import ToolFacts

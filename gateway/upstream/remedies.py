@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from gateway.config.logins import login_command, sends_credentials
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.errors import Failure, FailureCode
 
 _INSTALLERS = {

@@ -15,7 +15,7 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from gateway.config.logins import has_tokens_of_principals, is_told_who_calls, may_take_logins
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.change import UPDATED
 from gateway.core.model.claims import CameWith, CameWithOf

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from gateway.config.load_settings import load_settings
-from gateway.config.schema import FILE_VERSION, StoreSettings
+from gateway.config.schema import FILE_VERSION
+from gateway.config.store_settings import StoreSettings
 from gateway.content.store.objects import ObjectStore
 from gateway.content.store.records import CONTENT_VERSION
 from gateway.core.profiles.matrix import MATRIX_FORMAT

@@ -3,8 +3,11 @@
 import pytest
 from pydantic import ValidationError
 
+from gateway.config.content_settings import FetchSettings
+from gateway.config.gateway_settings import GatewaySettings
+from gateway.config.http_settings import HttpSettings
 from gateway.config.load_settings import load_settings
-from gateway.config.schema import FetchSettings, GatewaySettings, HttpSettings, Settings
+from gateway.config.schema import Settings
 from gateway.config.secrets import all_secrets
 from gateway.errors import ConfigError
 

@@ -2,30 +2,40 @@
 
 import os
 
-from gateway.config.early_config import has_toolsets, keep_introductions, read_greeting
+from gateway.config.early_config import keep_introductions, read_greeting, toolsets_of_host
 from gateway.core.tools.instructions import Introductions
 
 WITH = '[gateway]\nname = "first"\n[toolsets.work]\nupstreams = ["one"]\n'
 WITHOUT = '[gateway]\nname = "other"\n[upstreams.one]\ncommand = "twenty"'
 
 
-def test_a_configuration_is_parsed_once_until_its_file_changes(tmp_path):
+def project(tmp_path, monkeypatch):
+    """Stand in the folder of a project that names a toolset."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / ".mcp-gateway.toml").write_text('toolset = "work"\n')
+    monkeypatch.chdir(folder)
+
+
+def test_a_configuration_is_parsed_once_until_its_file_changes(tmp_path, monkeypatch):
     """A relay needs it twice at its start, and the machine is busy then."""
+    project(tmp_path, monkeypatch)
     file = tmp_path / "gateway.toml"
     file.write_text(WITH)
     os.utime(file, (1_000, 1_000))
-    assert (has_toolsets(file), read_greeting(file, {}).name) == (True, "first")
+    assert (toolsets_of_host(file, {}, None), read_greeting(file, {}).name) == (("work",), "first")
     file.write_text(WITHOUT.ljust(len(WITH)))
     os.utime(file, (1_000, 1_000))  # nothing shows that it is another one
-    assert (has_toolsets(file), read_greeting(file, {}).name) == (True, "first")
+    assert (toolsets_of_host(file, {}, None), read_greeting(file, {}).name) == (("work",), "first")
     os.utime(file, (2_000, 2_000))
-    assert (has_toolsets(file), read_greeting(file, {}).name) == (False, "other")
+    assert (toolsets_of_host(file, {}, None), read_greeting(file, {}).name) == ((), "other")
 
 
-def test_a_configuration_that_cannot_be_read_has_no_toolsets(tmp_path):
-    assert not has_toolsets(tmp_path / "none.toml")
+def test_a_project_chooses_nothing_of_a_configuration_that_cannot_be_read(tmp_path, monkeypatch):
+    project(tmp_path, monkeypatch)
+    assert toolsets_of_host(tmp_path / "none.toml", {}, None) == ()
     (tmp_path / "bad.toml").write_text("[")
-    assert not has_toolsets(tmp_path / "bad.toml")
+    assert toolsets_of_host(tmp_path / "bad.toml", {}, "work") == ("work",)
     assert read_greeting(tmp_path / "bad.toml", {}).name == "mcp-gateway"
 
 

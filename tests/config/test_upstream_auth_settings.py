@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from gateway.config.load_settings import load_settings
-from gateway.config.schema import UpstreamSettings
 from gateway.config.secrets import upstream_secrets
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.errors import ConfigError
 
 CLIENT = {"client_id": "us", "client_secret": "s3cret"}

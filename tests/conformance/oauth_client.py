@@ -16,8 +16,8 @@ from typing import Any
 import anyio
 import httpx2
 
-from gateway.config.schema import UpstreamSettings
 from gateway.config.upstream_auth_settings import UpstreamAuthSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.revisions import MODERN_REVISIONS
 from gateway.errors import GatewayError, LoginRequired
 from gateway.upstream.authorization.logins import UpstreamLogins

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.config.builtin_profiles import load_builtin
-from gateway.config.schema import ToolsSettings
+from gateway.config.upstream_settings import ToolsSettings
 from gateway.core import apps
 from gateway.core.model.caller import Caller
 from gateway.core.model.revisions import REVISIONS

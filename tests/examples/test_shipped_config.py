@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from gateway.config.schema import Section, Settings, UpstreamSettings
+from gateway.config.schema import Settings
+from gateway.config.section import Section
+from gateway.config.upstream_settings import UpstreamSettings
 
 FILE = Path(__file__).resolve().parents[2] / "mcp-gateway.toml"
 NO_DEFAULT = {

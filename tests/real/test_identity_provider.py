@@ -20,8 +20,9 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from pydantic import AnyUrl
 
+from gateway.config.access_settings import AccessSettings
+from gateway.config.http_settings import HttpSettings
 from gateway.config.issuer_settings import IssuerSettings
-from gateway.config.schema import AccessSettings, HttpSettings
 from gateway.serving.access import Access
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.http import http_app, serve_http

@@ -7,7 +7,11 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.config.schema import AccessSettings, GatewaySettings, LimitSettings, Settings, UpstreamSettings
+from gateway.config.access_settings import AccessSettings
+from gateway.config.content_settings import LimitSettings
+from gateway.config.gateway_settings import GatewaySettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.content.shaping import Reach
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.notes import Note

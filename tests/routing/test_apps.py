@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.config.schema import ToolsSettings, UpstreamSettings
+from gateway.config.upstream_settings import ToolsSettings, UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.errors import UnknownResource, UnknownTool, UpstreamRefused
 from gateway.upstream import UpstreamState

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from gateway.config.access_settings import AccessSettings
 from gateway.config.policy_settings import PolicySettings
-from gateway.config.schema import AccessSettings, Settings
+from gateway.config.schema import Settings
 from gateway.core.model.caller import Caller
 from gateway.core.model.grant import Grant
 from gateway.errors import (

@@ -6,7 +6,7 @@ from dataclasses import replace
 import anyio
 import pytest
 
-from gateway.config.schema import AccessSettings
+from gateway.config.access_settings import AccessSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.grant import Grant, Quota
 from gateway.errors import TooManyCalls

@@ -12,7 +12,9 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.config.schema import LimitSettings, Settings, UpstreamSettings
+from gateway.config.content_settings import LimitSettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.routing import Router
 from gateway.runtime import open_gateway

@@ -10,7 +10,8 @@ import anyio
 import jsonschema_rs
 import pytest
 
-from gateway.config.schema import Settings, UpstreamSettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.runtime import open_gateway
 

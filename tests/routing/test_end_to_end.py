@@ -15,7 +15,9 @@ import anyio
 import pytest
 from PIL import Image
 
-from gateway.config.schema import GatewaySettings, Settings, UpstreamSettings
+from gateway.config.gateway_settings import GatewaySettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.revisions import REVISIONS
 from gateway.errors import ConfigError, ProfileError, UnknownResource, UnknownTool, UpstreamLost, UpstreamUnavailable

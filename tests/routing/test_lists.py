@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from gateway.config.schema import GatewaySettings, Settings
+from gateway.config.gateway_settings import GatewaySettings
+from gateway.config.schema import Settings
 from gateway.core.model.caller import Caller
 from gateway.core.profiles.profile import InstructionRules, Match, Profile
 from gateway.core.tools.instructions import Introductions

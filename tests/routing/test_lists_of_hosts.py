@@ -12,8 +12,10 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from gateway.config.schema import ProfileSource, Settings, UpstreamSettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.caller import Caller
+from gateway.core.profiles.profile import ProfileSource
 from gateway.routing import Router
 from gateway.runtime import open_gateway
 from gateway.upstream import UpstreamState

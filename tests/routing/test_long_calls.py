@@ -8,9 +8,11 @@ from typing import Any
 import anyio
 import pytest
 
+from gateway.config.access_settings import AccessSettings
 from gateway.config.long_call_settings import LongCallSettings
 from gateway.config.policy_settings import PolicySettings, RuleSettings
-from gateway.config.schema import AccessSettings, Settings, ToolsSettings, UpstreamSettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import ToolsSettings, UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.grant import Grant
 from gateway.errors import TooManyCalls, UnknownLongCall, UpstreamTimeout

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.config.policy_settings import PolicySettings
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.grant import Grant
 from gateway.errors import InvalidRequest, NotAllowed, UnknownResource, UnknownTool

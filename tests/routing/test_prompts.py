@@ -6,7 +6,8 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.config.schema import GatewaySettings, Settings
+from gateway.config.gateway_settings import GatewaySettings
+from gateway.config.schema import Settings
 from gateway.core.model.caller import Caller
 from gateway.errors import InvalidRequest, UnknownPrompt, UpstreamRefused, UpstreamUnavailable
 from gateway.upstream import UpstreamState

@@ -8,7 +8,9 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.config.schema import LimitSettings, StoreSettings, Timeouts, UpstreamSettings
+from gateway.config.content_settings import LimitSettings
+from gateway.config.store_settings import StoreSettings
+from gateway.config.upstream_settings import Timeouts, UpstreamSettings
 from gateway.content.arguments import Arguments, TemporaryFiles
 from gateway.content.store import MemoryStore
 from gateway.core.model.caller import Caller

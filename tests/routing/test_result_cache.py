@@ -10,7 +10,8 @@ import pytest
 
 from gateway.config.policy_settings import PolicySettings, RuleSettings
 from gateway.config.result_cache_settings import ResultCacheSettings
-from gateway.config.schema import Settings, ToolsSettings, UpstreamSettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import ToolsSettings, UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.errors import NotAllowed, UpstreamTimeout
 from gateway.routing import Router

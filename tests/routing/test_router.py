@@ -5,7 +5,7 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.config.schema import Timeouts, ToolsSettings, ToolTimeouts, UpstreamSettings
+from gateway.config.upstream_settings import Timeouts, ToolsSettings, ToolTimeouts, UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.change import Change
 from gateway.core.model.grant import Grant

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gateway.config.schema import UpstreamSettings
 from gateway.config.toolset_settings import ToolsetSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.grant import Grant
 from gateway.errors import InvalidRequest, UnknownResource, UnknownSkill, UpstreamRefused

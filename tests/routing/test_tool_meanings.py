@@ -17,8 +17,8 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from gateway.config.embeddings_settings import EmbeddingsSettings
-from gateway.config.schema import ToolsSettings
 from gateway.config.tool_search_settings import ToolSearchSettings
+from gateway.config.upstream_settings import ToolsSettings
 from gateway.core.model.embedded import Embedded
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue import OWN, Catalogue, build

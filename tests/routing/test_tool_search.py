@@ -10,9 +10,9 @@ import pytest
 from benchmarks.tokens import tool_search
 from benchmarks.tokens.pages import DOCS
 from gateway.config.policy_settings import PolicySettings, RuleSettings
-from gateway.config.schema import UpstreamSettings
 from gateway.config.tool_search_settings import ToolSearchSettings
 from gateway.config.toolset_settings import ToolsetSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.grant import Grant
 from gateway.core.profiles.profile import Profile

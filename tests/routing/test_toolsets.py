@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from gateway.config.policy_settings import PolicySettings, RuleSettings
-from gateway.config.schema import Settings, UpstreamSettings
+from gateway.config.schema import Settings
 from gateway.config.toolset_settings import ToolsetSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.change import Change
 from gateway.core.model.grant import Grant

@@ -7,7 +7,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from gateway.config.schema import GatewaySettings, HttpSettings, LimitSettings, Settings, UpstreamSettings
+from gateway.config.content_settings import LimitSettings
+from gateway.config.gateway_settings import GatewaySettings
+from gateway.config.http_settings import HttpSettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.profiles.profile import ProfileSource
 from gateway.errors import ConfigError, InvalidRequest, ProfileError, UnknownTool

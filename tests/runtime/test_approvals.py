@@ -14,8 +14,10 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import ElicitResult
 
+from gateway.config.http_settings import HttpSettings
 from gateway.config.policy_settings import PolicySettings
-from gateway.config.schema import HttpSettings, Settings, UpstreamSettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.runtime import run_gateway
 from gateway.serving.access import Access
 from gateway.serving.mcp.handshake import Identity

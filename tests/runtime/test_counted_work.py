@@ -20,7 +20,9 @@ import pytest
 from benchmarks.calls.driver import HttpClient, result_of
 from benchmarks.calls.upstream import HttpServer
 from benchmarks.calls.wire import Era
-from gateway.config.schema import HttpSettings, Settings, UpstreamSettings
+from gateway.config.http_settings import HttpSettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.json_size import size_of
 from gateway.core.model.wire import strip_hop_meta
 from gateway.core.profiles.host_profiles import narrow

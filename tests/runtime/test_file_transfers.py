@@ -17,16 +17,13 @@ import httpx2
 import pytest
 from PIL import Image
 
+from gateway.config.access_settings import AccessSettings, TokenSettings
+from gateway.config.content_settings import ContentSettings
 from gateway.config.experimental_settings import ExperimentalSettings
-from gateway.config.schema import (
-    AccessSettings,
-    ContentSettings,
-    HttpSettings,
-    Settings,
-    StoreSettings,
-    TokenSettings,
-    UpstreamSettings,
-)
+from gateway.config.http_settings import HttpSettings
+from gateway.config.schema import Settings
+from gateway.config.store_settings import StoreSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.content.links.file_transfers import METHODS, FileTransfers
 from gateway.content.links.links import Links
 from gateway.content.store import MemoryStore

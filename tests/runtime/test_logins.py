@@ -17,9 +17,12 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import ElicitResult
 
+from gateway.config.access_settings import AccessSettings, TokenSettings
 from gateway.config.audit_settings import AuditSettings
+from gateway.config.http_settings import HttpSettings
 from gateway.config.login_settings import LoginSettings
-from gateway.config.schema import AccessSettings, HttpSettings, Settings, TokenSettings, UpstreamSettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.grant import EVERYTHING
 from gateway.runtime import Gateway, run_gateway
 from gateway.serving.access import Access

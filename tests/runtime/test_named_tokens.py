@@ -14,7 +14,10 @@ from mcp import Client
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
-from gateway.config.schema import AccessSettings, HttpSettings, Settings, TokenSettings, UpstreamSettings
+from gateway.config.access_settings import AccessSettings, TokenSettings
+from gateway.config.http_settings import HttpSettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.runtime import run_gateway
 from gateway.serving.access import Access, Identified
 from gateway.serving.mcp.handshake import Identity

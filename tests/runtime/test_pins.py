@@ -10,7 +10,8 @@ import anyio
 import pytest
 
 from gateway.config.policy_settings import PinMode, PinSettings
-from gateway.config.schema import Settings, UpstreamSettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.change import Change
 from gateway.errors import NotAllowed

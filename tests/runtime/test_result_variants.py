@@ -17,7 +17,9 @@ import pytest
 from PIL import Image
 
 from gateway.config.experimental_settings import ExperimentalSettings
-from gateway.config.schema import HttpSettings, Settings, UpstreamSettings
+from gateway.config.http_settings import HttpSettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.results.output_variants import REVISION
 from gateway.runtime import Gateway, run_gateway
 from gateway.serving.mcp.handshake import Identity

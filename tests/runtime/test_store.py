@@ -8,7 +8,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from gateway.config.schema import Settings, StoreSettings, UpstreamSettings
+from gateway.config.schema import Settings
+from gateway.config.store_settings import StoreSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.errors import StoreUnavailable
 from gateway.runtime import run_gateway

@@ -11,7 +11,8 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.config.schema import Settings, UpstreamSettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.errors import TooManyCalls
 from gateway.routing.token_counts import TokenCounts

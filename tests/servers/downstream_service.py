@@ -17,6 +17,7 @@ from gateway.errors import (
     UpstreamRefused,
     UpstreamTimeout,
 )
+from gateway.routing.availability import WaitingLists
 from gateway.serving.mcp.service import ProgressCallback
 from gateway.upstream import Host
 from gateway.upstream.attendance import Attendance
@@ -65,6 +66,7 @@ class SampleService:
         self.watched: list[str] = []
         self.gone: list[str] = []
         self.attendance = Attendance()
+        self.waiting_lists = WaitingLists()
 
     async def watch(self, uri: str, caller: Caller) -> Callable[[], None]:
         if uri != "note://one":

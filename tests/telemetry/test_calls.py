@@ -18,7 +18,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from gateway import errors
-from gateway.config.schema import LoggingSettings, Settings, UpstreamSettings
+from gateway.config.gateway_settings import LoggingSettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_size import Size
 from gateway.core.model.notes import Note

@@ -9,7 +9,10 @@ from collections.abc import Callable, Generator
 
 import pytest
 
-from gateway.config.schema import HttpSettings, LoggingSettings, Settings, UpstreamSettings
+from gateway.config.gateway_settings import LoggingSettings
+from gateway.config.http_settings import HttpSettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.telemetry import configure_logging, make_formatter, new_request, request_id
 from gateway.telemetry.logs import fields
 

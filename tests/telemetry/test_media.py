@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.config.schema import StoreSettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.store import MemoryStore
 from gateway.core.model.effects import FitImage, Fitted, ImageTarget
 from gateway.core.model.media_types import PixelSize

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.config.schema import Timeouts, UpstreamSettings
+from gateway.config.upstream_settings import Timeouts, UpstreamSettings
 from gateway.upstream import Upstream, Upstreams, UpstreamState
 
 SERVERS = Path(__file__).parents[1] / "servers"

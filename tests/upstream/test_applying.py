@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.config.schema import Timeouts, ToolsSettings, UpstreamSettings
+from gateway.config.upstream_settings import Timeouts, ToolsSettings, UpstreamSettings
 from gateway.errors import UpstreamError
 from gateway.upstream import Upstreams, UpstreamState
 

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.config.schema import Timeouts, UpstreamSettings
+from gateway.config.upstream_settings import Timeouts, UpstreamSettings
 from gateway.upstream import Upstreams, UpstreamState
 from gateway.upstream.catalogues import KEPT_SECONDS, Catalogues, RememberedLists
 

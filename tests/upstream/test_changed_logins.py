@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.errors import LoginRequired, UpstreamError
 from gateway.upstream import Catalogues, RequestContext, Upstream, Upstreams, UpstreamState

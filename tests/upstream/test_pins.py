@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from gateway.config.policy_settings import PinMode
-from gateway.config.schema import Settings, UpstreamSettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.routing.call_rules import CallRules
 from gateway.upstream import Upstream

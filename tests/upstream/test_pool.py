@@ -5,7 +5,7 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.config.schema import Timeouts, UpstreamSettings
+from gateway.config.upstream_settings import Timeouts, UpstreamSettings
 from gateway.errors import UpstreamUnavailable
 from gateway.upstream import Upstreams, UpstreamState
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.errors import Failure, FailureCode, UpstreamLost, UpstreamUnavailable
 from gateway.upstream.remedies import ANOTHER_REQUEST_MAY_DO, REMEDIES, FailedUpstream, brief_remedy, full_remedy
 

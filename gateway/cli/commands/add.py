@@ -20,7 +20,7 @@ from gateway.config.expansion import expand
 from gateway.config.find_config import config_candidates, find_file
 from gateway.config.load_settings import PYTHON_VARIABLE
 from gateway.config.logins import login_command, url_behind, with_time_to_log_in
-from gateway.config.schema import is_url
+from gateway.config.setting_types import is_url
 from gateway.core.registry.entry import is_registry_name
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.configuration_file import ConfigurationFile

@@ -18,7 +18,8 @@ from gateway.cli.terminal import help_without_command, say, say_json
 from gateway.config.builtin_profiles import load_profiles
 from gateway.config.find_config import config_candidates
 from gateway.config.load_settings import load_settings
-from gateway.config.schema import Settings, UpstreamSettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.errors import ConfigError, ProfileError
 
 app = typer.Typer(help="Check the configuration file.", invoke_without_command=True)

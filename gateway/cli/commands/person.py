@@ -14,7 +14,8 @@ from gateway.cli.exit_codes import DONE, refuse
 from gateway.cli.terminal import help_without_command, remark, say, say_json, say_table
 from gateway.config.load_settings import load_settings
 from gateway.config.problems import config_error
-from gateway.config.schema import PRINCIPAL, Settings
+from gateway.config.schema import Settings
+from gateway.config.setting_types import PRINCIPAL
 from gateway.config.validation import validate
 from gateway.core.model.json_values import is_list
 from gateway.hosts.config_files.configuration_file import ConfigurationFile

@@ -13,7 +13,8 @@ from gateway.cli.known_upstream import check_upstream
 from gateway.cli.terminal import help_without_command, remark, say, say_json, say_table
 from gateway.config.find_config import state_folder
 from gateway.config.policy_settings import PinMode
-from gateway.config.schema import Settings, UpstreamSettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.wording import counted, plain
 from gateway.errors import ConfigError, GatewayError
 from gateway.serving.control.client import ask

@@ -20,7 +20,8 @@ from gateway.cli.command_context import (
 )
 from gateway.cli.exit_codes import DONE, TERMINATED
 from gateway.cli.terminal import remark
-from gateway.config.schema import ModelProxySettings, Settings
+from gateway.config.model_proxy_settings import ModelProxySettings
+from gateway.config.schema import Settings
 from gateway.errors import ConfigError, GatewayError, InvalidRequest
 from gateway.telemetry import configure_logging
 from gateway.telemetry.logs import announce

@@ -27,7 +27,8 @@ from gateway.cli.stop_request import StopRequest
 from gateway.cli.terminal import remark
 from gateway.cli.toolset_option import ToolsetName, served_of, toolsets_of
 from gateway.config.builtin_profiles import load_profiles
-from gateway.config.schema import LogFormat, LogLevel, Settings
+from gateway.config.gateway_settings import LogFormat, LogLevel
+from gateway.config.schema import Settings
 from gateway.core.profiles.match_profile import find_profile
 from gateway.serving.shared.relay_options import RelayOptions
 from gateway.telemetry import configure_logging

@@ -24,7 +24,8 @@ from gateway.cli.http_addresses import (
 from gateway.cli.http_routes import authorization_server, console_routes, counted, record_access, tool_api_routes
 from gateway.cli.shared_hosts import HostsBeside
 from gateway.cli.stop_request import StopRequest, stop_or_end
-from gateway.config.schema import HttpSettings, Settings
+from gateway.config.http_settings import HttpSettings
+from gateway.config.schema import Settings
 from gateway.core.model.json_values import as_object
 from gateway.runtime import Gateway
 from gateway.serving.control.status_report import Serving

@@ -18,7 +18,8 @@ from gateway.cli.terminal import help_without_command, remark, say, say_json, sa
 from gateway.config.load_settings import load_settings
 from gateway.config.moments import moment_in, seconds_of_moment
 from gateway.config.problems import config_error
-from gateway.config.schema import PRINCIPAL, Settings
+from gateway.config.schema import Settings
+from gateway.config.setting_types import PRINCIPAL
 from gateway.config.token_hashes import hash_of
 from gateway.config.validation import validate
 from gateway.core.model.json_values import is_list

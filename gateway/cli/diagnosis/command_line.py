@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from gateway.config.schema import UpstreamSettings
 from gateway.config.secrets import HIDDEN, SECRET_NAME
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.json_values import as_object, is_list
 from gateway.upstream.transports.redaction import Secrets
 

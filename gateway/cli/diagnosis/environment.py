@@ -10,7 +10,7 @@ from pathlib import Path
 from gateway._version import __version__
 from gateway.cli.diagnosis.check_context import CheckContext
 from gateway.cli.diagnosis.findings import CheckResult
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 
 ABOUT = "environment"
 FAST = ("uvloop", "httptools") if sys.platform != "win32" else ("httptools",)

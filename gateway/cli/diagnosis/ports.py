@@ -14,7 +14,8 @@ from anyio import to_thread
 
 from gateway.cli.diagnosis.check_context import CheckContext
 from gateway.cli.diagnosis.findings import CheckResult
-from gateway.config.schema import HttpSettings, Settings
+from gateway.config.http_settings import HttpSettings
+from gateway.config.schema import Settings
 from gateway.core.wording import plain
 from gateway.errors import ConfigError
 from gateway.serving.access import Access

@@ -15,7 +15,7 @@ from gateway.cli.diagnosis.findings import CheckResult, Level, list_names
 from gateway.cli.diagnosis.skills import check_skills
 from gateway.cli.diagnosis.tool_lists import HostOffer, beyond, check_declared, offered
 from gateway.config.find_config import cache_folder, state_folder
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.content.arguments import ways_of_giving
 from gateway.core.apps import for_the_model
 from gateway.core.model.caller import Caller

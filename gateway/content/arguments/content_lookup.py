@@ -13,7 +13,7 @@ import anyio
 import pybase64
 from anyio import to_thread
 
-from gateway.config.schema import LimitSettings
+from gateway.config.content_settings import LimitSettings
 from gateway.content.arguments.files import TemporaryFiles
 from gateway.content.fetch import percent_decoded
 from gateway.content.links.content_linker import ContentLinker

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.config.schema import LimitSettings
+from gateway.config.content_settings import LimitSettings
 from gateway.content.arguments.files import TemporaryFiles
 from gateway.content.arguments.resolve_content import Arguments
 from gateway.content.store import ContentStore

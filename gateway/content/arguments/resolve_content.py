@@ -4,7 +4,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, Protocol
 
-from gateway.config.schema import LimitSettings, UpstreamSettings
+from gateway.config.content_settings import LimitSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.content.arguments.content_lookup import ContentLookup
 from gateway.content.arguments.files import TemporaryFiles
 from gateway.content.links.content_linker import ContentLinker

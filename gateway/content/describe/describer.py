@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import anyio
 
-from gateway.config.schema import DescribeSettings
+from gateway.config.describe_settings import DescribeSettings
 from gateway.content.describe.tools import ToolCaller
 from gateway.core.model.effects import Described
 from gateway.core.model.texts import cut

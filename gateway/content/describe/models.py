@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import httpx2
 
-from gateway.config.schema import DescribeModel
+from gateway.config.describe_settings import DescribeModel
 from gateway.content.describe.fit_for_describer import fit_described
 from gateway.core.model.effects import AudioTarget, ImageTarget, MediaWork
 from gateway.core.model.json_values import is_dict, is_list

@@ -6,7 +6,7 @@ from pathlib import PurePath
 
 import httpx2
 
-from gateway.config.schema import DescribeSettings
+from gateway.config.describe_settings import DescribeSettings
 from gateway.content.describe.commands import describe_with_command
 from gateway.content.describe.describer import Describer
 from gateway.content.describe.tools import CallTool, ToolCaller, describe_with_tool

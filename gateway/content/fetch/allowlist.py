@@ -5,7 +5,7 @@ from urllib.parse import unquote
 
 import httpx2
 
-from gateway.config.schema import FetchSettings
+from gateway.config.content_settings import FetchSettings
 from gateway.core.wording import plain
 from gateway.errors import FetchRefused
 

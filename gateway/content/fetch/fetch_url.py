@@ -15,7 +15,7 @@ import anyio
 import httpx2
 
 from gateway._version import __version__
-from gateway.config.schema import FetchSettings
+from gateway.config.content_settings import FetchSettings
 from gateway.content.fetch.allowlist import Address
 from gateway.content.fetch.decompress import decompressed
 from gateway.content.fetch.file_names import name_in_disposition, name_in_url

@@ -8,7 +8,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from gateway.admission.fair_queue import FairQueue, NoSeat, WhyNot
-from gateway.config.schema import MediaSettings
+from gateway.config.content_settings import MediaSettings
 from gateway.content.media.frames import WorkerJob
 from gateway.content.media.process import Worker, WorkerEnded, WorkerReply
 from gateway.content.media.share import Share, current_share

@@ -12,7 +12,7 @@ import anyio
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from gateway.config.schema import MediaSettings
+from gateway.config.content_settings import MediaSettings
 from gateway.content.media.frames import LARGEST_BODY, LARGEST_HEADER, PREFIX, READY, WorkerJob, pack_job
 from gateway.errors import MediaError
 from gateway.system.processes import python_environment, start_process

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 import anyio
 
-from gateway.config.schema import MediaSettings
+from gateway.config.content_settings import MediaSettings
 from gateway.content.media.workers import MediaWorkers
 
 

@@ -21,7 +21,7 @@ import anyio
 from anyio import to_thread
 from anyio.abc import TaskGroup
 
-from gateway.config.schema import FilesSettings
+from gateway.config.content_settings import FilesSettings
 from gateway.core.model import media_types
 from gateway.errors import NotWritten
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import anyio.to_thread
 import pybase64
 
-from gateway.config.schema import HistorySettings
+from gateway.config.model_proxy_settings import HistorySettings
 from gateway.content.shaping.effects import EffectRunner, MediaDescriber
 from gateway.content.shaping.named_content import NamedContent, Room, open_named
 from gateway.content.shaping.provider_file_links import Files, with_files_fetched, with_files_uploaded

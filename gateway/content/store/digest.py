@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterable
 
 import anyio.to_thread
 
-from gateway.config.schema import StoreSettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.store.content import CHUNK_BYTES
 from gateway.content.store.store_errors import check_size
 

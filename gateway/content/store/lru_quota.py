@@ -4,7 +4,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Hashable, Iterable
 from typing import Generic, NamedTuple, TypeVar
 
-from gateway.config.schema import StoreSettings
+from gateway.config.store_settings import StoreSettings
 
 MOST_ENTRIES = 65_536
 """The maximum number of pieces stored: small ones cost more than their bytes."""

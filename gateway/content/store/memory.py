@@ -8,7 +8,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from typing import NamedTuple
 
-from gateway.config.schema import StoreSettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.store import store_errors
 from gateway.content.store.content import CHUNK_BYTES, UNKNOWN_TYPE, Opened, Stored
 from gateway.content.store.digest import Hashing, sha256_of

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import anyio
 import anyio.lowlevel
 
-from gateway.config.schema import StoreSettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.store import store_errors
 from gateway.content.store.backend import Backend, FoundObject
 from gateway.content.store.lru_quota import Held, LruQuota

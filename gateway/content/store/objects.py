@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 import anyio
 
 from gateway.config.locations import location
-from gateway.config.schema import StoreSettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.store import store_errors
 from gateway.content.store.backend import Backend
 from gateway.content.store.content import CHUNK_BYTES, UNKNOWN_TYPE, Opened, Stored

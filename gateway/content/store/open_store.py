@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import anyio
 from pydantic import ValidationError
 
-from gateway.config.schema import StoreSettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.store.content import ContentStore
 from gateway.content.store.memory import MemoryStore
 from gateway.errors import ConfigError, StoreUnavailable

@@ -1,6 +1,6 @@
 """Errors for content that is missing or cannot be stored, worded alike for all stores."""
 
-from gateway.config.schema import StoreSettings
+from gateway.config.store_settings import StoreSettings
 from gateway.errors import ContentTooLarge, ExpiredHandle, UnknownHandle
 
 EVICTED = "it had to make room for newer content"

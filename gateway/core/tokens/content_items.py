@@ -126,8 +126,8 @@ def with_structured(content: Content, value: Any, host: str) -> Content:
     how = "never" if value is None else read_of_structured(host, is_alone=not (content.texts or content.media))
     if how == "never":
         return content
-    texts = [*([] if how == "instead" else content.texts), compact_json(value)]
-    return Content(texts, [] if host == "replaces-all" else content.media)
+    texts = () if how == "instead" else content.texts
+    return Content([*texts, compact_json(value)], [] if host == "replaces-all" else content.media)
 
 
 def read_of_structured(host: str, *, is_alone: bool) -> Literal["beside", "instead", "never"]:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from gateway.config.foreign import upstream_name
 from gateway.config.logins import through_mcp_remote, url_behind, with_time_to_log_in
-from gateway.config.schema import OWN_NAME
+from gateway.config.setting_types import OWN_NAME
 from gateway.config.toml_text import table_text
 from gateway.core.model.json_values import as_object, is_dict
 from gateway.errors import ConfigError, ConfigMalformed

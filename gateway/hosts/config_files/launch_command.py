@@ -8,7 +8,7 @@ from pathlib import Path, PurePath, PureWindowsPath
 from typing import Any
 from urllib.parse import urlsplit
 
-from gateway.config.schema import HttpSettings
+from gateway.config.http_settings import HttpSettings
 from gateway.core.model.json_values import as_object, is_list, is_object
 from gateway.system.loopback import is_this_machine
 

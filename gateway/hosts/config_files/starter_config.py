@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 from gateway.config.expansion import expand
 from gateway.config.foreign import upstream_name
 from gateway.config.problems import config_error
-from gateway.config.schema import OWN_NAME, Settings
+from gateway.config.schema import Settings
 from gateway.config.server_names import name_for_command
+from gateway.config.setting_types import OWN_NAME
 from gateway.config.toml_text import table_text
 from gateway.config.validation import validate
 from gateway.errors import ConfigError

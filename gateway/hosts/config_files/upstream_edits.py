@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gateway.config.foreign import translate_document
-from gateway.config.schema import OWN_NAME, UPSTREAM_NAME, UPSTREAM_NAME_LENGTH
+from gateway.config.setting_types import OWN_NAME
 from gateway.config.toml_text import table_text
+from gateway.config.upstream_settings import UPSTREAM_NAME, UPSTREAM_NAME_LENGTH
 from gateway.config.validation import NAME_RULE
 from gateway.core.model.json_values import as_object, is_object
 from gateway.core.near_names import which_name

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from gateway.config.issuer_settings import IssuerSettings
-from gateway.config.schema import RESERVED_PRINCIPALS
+from gateway.config.setting_types import RESERVED_PRINCIPALS
 from gateway.core.model.claims import claim_in
 from gateway.core.model.grant import Grant
 from gateway.core.model.json_values import is_list

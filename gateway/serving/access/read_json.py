@@ -9,7 +9,7 @@ import httpx2
 from pydantic_core import from_json
 
 from gateway._version import __version__
-from gateway.config.schema import FetchSettings
+from gateway.config.content_settings import FetchSettings
 from gateway.content.fetch import fetch
 from gateway.core.model.json_values import is_object
 from gateway.errors import FetchFailed, FetchRefused

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from gateway.config.access_settings import AccessSettings, TokenSettings
+from gateway.config.http_settings import HttpSettings
 from gateway.config.moments import seconds_of_moment
-from gateway.config.schema import AccessSettings, HttpSettings, TokenSettings
 from gateway.config.token_hashes import hash_of, hash_of_bytes
 from gateway.core.model.caller import Caller
 from gateway.core.model.claims import CameWith

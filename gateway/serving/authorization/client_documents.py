@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import anyio
 from mcp.server.auth.provider import RegistrationError
 
-from gateway.config.schema import FetchSettings
+from gateway.config.content_settings import FetchSettings
 from gateway.content.fetch import fetch
 from gateway.core.model.json_values import as_object
 from gateway.core.wording import plain

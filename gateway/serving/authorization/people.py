@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from gateway.config.authorization_settings import OidcSettings, PersonSettings, ReachSettings
-from gateway.config.schema import PRINCIPAL, RESERVED_PRINCIPALS
+from gateway.config.setting_types import PRINCIPAL, RESERVED_PRINCIPALS
 from gateway.core.model.grant import Grant
 from gateway.core.model.json_values import as_object
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from starlette.requests import Request
 
+from gateway.config.access_settings import TokenSettings
 from gateway.config.authorization_settings import ReachSettings
 from gateway.config.issuer_settings import IssuerSettings
 from gateway.config.moments import seconds_of_moment
 from gateway.config.policy_settings import RuleSettings
-from gateway.config.schema import TokenSettings
 from gateway.serving.console.console import Console
 from gateway.serving.console.views import View
 

@@ -6,8 +6,8 @@ from pprint import pformat
 from typing import Any
 
 from gateway.config.mask_toml import secrets_in_words
-from gateway.config.schema import UpstreamSettings
 from gateway.config.secrets import hide
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.wording import plain
 
 _WIDTH = 110

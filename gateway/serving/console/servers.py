@@ -12,9 +12,9 @@ from starlette.requests import Request
 
 from gateway.config.logins import may_take_logins
 from gateway.config.mask_toml import masked_configuration
-from gateway.config.schema import UpstreamSettings
 from gateway.config.secrets import all_secrets
 from gateway.config.toml_text import table_text
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import as_object, as_text
 from gateway.core.tools.catalogue.choose_tools import ToolChoice

@@ -2,7 +2,7 @@
 
 from starlette.routing import BaseRoute, Route
 
-from gateway.config.schema import ContentSettings
+from gateway.config.content_settings import ContentSettings
 from gateway.content.links.links import PATH, Links
 from gateway.content.store import ContentStore
 from gateway.serving.content.download import Download

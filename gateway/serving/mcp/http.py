@@ -15,7 +15,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
-from gateway.config.schema import HttpSettings
+from gateway.config.http_settings import HttpSettings
 from gateway.config.toolset_settings import ToolsetSettings
 from gateway.content.links.base_url import Bases
 from gateway.serving.access import Access, Identified

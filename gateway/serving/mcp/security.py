@@ -19,7 +19,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.config.schema import HttpSettings
+from gateway.config.http_settings import HttpSettings
 from gateway.content.links.base_url import BASE_SCOPE, PRINCIPAL_SCOPE, Bases
 from gateway.content.links.links import is_link
 from gateway.core.wording import plain

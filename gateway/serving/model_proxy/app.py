@@ -17,7 +17,7 @@ from starlette.routing import Route as StarletteRoute
 from starlette.types import Receive, Scope, Send
 
 from gateway.config.builtin_profiles import model_profiles
-from gateway.config.schema import ModelProxySettings
+from gateway.config.model_proxy_settings import ModelProxySettings
 from gateway.content.provider_files import ProviderFiles
 from gateway.content.shaping.repair_request import RepairedRequest, Repairer
 from gateway.core.model.notes import Note

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from gateway.config.schema import ModelProxySettings
+from gateway.config.model_proxy_settings import ModelProxySettings
 from gateway.content.shaping.repair_request import Repairer
 from gateway.errors import ConfigError
 from gateway.serving.http import Listening, serve

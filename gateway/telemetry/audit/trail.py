@@ -13,8 +13,9 @@ from anyio import to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from gateway.config.audit_settings import ArgumentRule, AuditSettings
-from gateway.config.schema import Settings, UpstreamSettings
+from gateway.config.schema import Settings
 from gateway.config.secrets import all_secrets, longest_first
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.grant import SEPARATOR
 from gateway.errors import (

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from gateway.config.schema import UpstreamSettings
 from gateway.config.secrets import HIDDEN, SECRET_NAME, hide, longest_first, upstream_secrets
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.json_values import as_object, as_text
 from gateway.core.wording import plain
 

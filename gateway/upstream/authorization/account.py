@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import anyio
 
 from gateway.config.logins import sends_credentials
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.errors import LoginUnreadable, VaultLocked
 from gateway.upstream.authorization.ports import Credentials, LoginKey, Tokens, TokenVault, bare_url
 from gateway.upstream.authorization.refusals import Refused

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.config.claim_header_settings import PRINCIPAL
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.claims import CameWith, claim_in
 from gateway.core.model.json_values import is_list
 from gateway.errors import LoginFailed

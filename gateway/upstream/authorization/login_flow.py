@@ -14,8 +14,8 @@ import httpx2
 from mcp.client.auth import PKCEParameters
 from mcp_types import LATEST_PROTOCOL_VERSION
 
-from gateway.config.schema import UpstreamSettings
 from gateway.config.upstream_auth_settings import UpstreamAuthSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.wording import plain
 from gateway.system.addresses import Resolve, system_resolver
 from gateway.upstream.authorization.challenge import Challenge

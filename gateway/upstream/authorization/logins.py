@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.errors import InvalidRequest, LoginFailed, LoginRequired, VaultLocked
 from gateway.system.addresses import Resolve, system_resolver
 from gateway.upstream.authorization.account import Account

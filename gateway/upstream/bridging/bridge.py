@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import as_object
 from gateway.core.model.wire import INTERNAL_ERROR

@@ -18,7 +18,7 @@ from gateway.upstream.connection.deadlines import Deadline, WaitReason
 from gateway.upstream.transports.failures import OverMemory, Resting
 
 if TYPE_CHECKING:
-    from gateway.config.schema import UpstreamSettings
+    from gateway.config.upstream_settings import UpstreamSettings
     from gateway.upstream.connection.counters import Counts
     from gateway.upstream.connection.session import Session
 

@@ -13,7 +13,7 @@ from mcp.shared.dispatcher import DispatchContext, Dispatcher
 from mcp.shared.exceptions import MCPError
 from mcp.shared.transport_context import TransportContext
 
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.errors import HostRefused
 from gateway.upstream.connection.client_identity import ClientIdentity
 from gateway.upstream.connection.host_requests import HostRequests

@@ -20,7 +20,7 @@ from gateway.upstream.transports.launchers import Launcher, launcher_of
 from gateway.upstream.transports.platforms import WINDOWS
 
 if TYPE_CHECKING:
-    from gateway.config.schema import UpstreamSettings
+    from gateway.config.upstream_settings import UpstreamSettings
     from gateway.upstream.transports.platforms import Work
 
 QUIET_FIRST = 60.0

@@ -11,7 +11,7 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.change import UPDATED as UPDATED_PREFIX
 from gateway.core.model.revisions import Era
 from gateway.core.model.tool_facts import ToolFacts

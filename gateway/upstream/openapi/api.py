@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakValueDictionary
 
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.json_size import size_of
 from gateway.core.model.json_values import as_object, as_text, objects_in
 from gateway.core.wording import counted, plain, size_words

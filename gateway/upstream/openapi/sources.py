@@ -7,7 +7,8 @@ from typing import Protocol
 import anyio
 import httpx2
 
-from gateway.config.schema import UpstreamSettings, is_url
+from gateway.config.setting_types import is_url
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.wording import plain, size_words
 from gateway.errors import DocumentUnusable
 from gateway.system.response_body import body_of

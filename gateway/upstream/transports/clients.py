@@ -10,7 +10,7 @@ from urllib.request import getproxies
 import httpx2
 
 from gateway._version import __version__
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.system.loopback import is_this_machine
 from gateway.system.tls import HOOKS, ssl_context
 from gateway.upstream.authorization.ports import TokenSource

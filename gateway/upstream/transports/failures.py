@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from gateway.config.logins import Wants, sends_credentials, wanted_login
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.wording import size_words
 from gateway.errors import (
     Failure,

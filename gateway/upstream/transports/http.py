@@ -17,7 +17,7 @@ import httpx2
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import PARSE_ERROR, ErrorData
 
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.errors import UpstreamError
 from gateway.upstream.authorization.ports import TokenSource
 from gateway.upstream.transports.channel import STREAM_CLOSED, Channel, Ending

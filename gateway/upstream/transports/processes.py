@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import anyio
 from anyio.abc import Process
 
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.system.processes import start_process
 from gateway.upstream.transports.environment import HELD_BACK, environment, held_back
 from gateway.upstream.transports.platforms import Tree, command_line, exit_words, spawn_options, tree_of

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from gateway.config.schema import UpstreamSettings
 from gateway.config.secrets import hide, longest_first, upstream_secrets
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.wording import plain
 
 _ESCAPE_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")

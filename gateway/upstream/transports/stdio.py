@@ -13,7 +13,7 @@ import anyio
 from anyio.abc import ByteReceiveStream
 from mcp.shared.message import SessionMessage
 
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.upstream.transports.channel import Channel, Ending
 from gateway.upstream.transports.failures import MessageTooLarge, NotMcp, ProcessEnded, Stopping
 from gateway.upstream.transports.launchers import launcher_of

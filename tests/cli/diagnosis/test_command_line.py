@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gateway.cli.diagnosis.command_line import command_line
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 
 
 @pytest.mark.parametrize(

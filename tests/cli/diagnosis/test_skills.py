@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.cli.diagnosis.skills import check_skills
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.upstream import Upstreams
 
 pytestmark = pytest.mark.anyio

@@ -14,7 +14,9 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from gateway.config.schema import LimitSettings, StoreSettings, UpstreamSettings
+from gateway.config.content_settings import LimitSettings
+from gateway.config.store_settings import StoreSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.content.arguments import Arguments, TemporaryFiles
 from gateway.content.store import MemoryStore, Stored
 from gateway.core.tools.arguments import Parameter

@@ -6,7 +6,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from gateway.config.schema import LimitSettings, StoreSettings, UpstreamSettings
+from gateway.config.content_settings import LimitSettings
+from gateway.config.store_settings import StoreSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.content.arguments import Arguments, TemporaryFiles
 from gateway.content.links.links import Links
 from gateway.content.store.open_store import open_store

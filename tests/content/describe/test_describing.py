@@ -9,7 +9,7 @@ import anyio
 import httpx2
 import pytest
 
-from gateway.config.schema import DescribeModel, DescribeSettings
+from gateway.config.describe_settings import DescribeModel, DescribeSettings
 from gateway.content.describe import Describer, open_describer
 from gateway.content.describe.commands import describe_with_command
 from gateway.content.describe.models import describe_with_model

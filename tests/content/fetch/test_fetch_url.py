@@ -9,7 +9,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from gateway.config.schema import FetchSettings
+from gateway.config.content_settings import FetchSettings
 from gateway.content.fetch import fetch
 from gateway.errors import FetchFailed, FetchRefused
 from gateway.system.addresses import is_public

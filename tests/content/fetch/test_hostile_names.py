@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.config.schema import FetchSettings
+from gateway.config.content_settings import FetchSettings
 from gateway.content.fetch import name_in_disposition, percent_decoded
 from gateway.content.fetch.allowlist import Address
 from gateway.errors import FetchRefused

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.admission.fair_queue import FairQueue
-from gateway.config.schema import MediaSettings
+from gateway.config.content_settings import MediaSettings
 from gateway.content.media import MediaWorkers
 from gateway.content.media.pool import WorkedTooLong
 from gateway.content.media.share import current_share, media_share

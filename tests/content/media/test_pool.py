@@ -11,7 +11,7 @@ import pybase64
 import pytest
 from PIL import Image
 
-from gateway.config.schema import MediaSettings
+from gateway.config.content_settings import MediaSettings
 from gateway.content.media import MediaWorkers, pool, process
 from gateway.core.model.effects import Crop, Fitted, ImageTarget
 from gateway.errors import MediaError
@@ -412,7 +412,7 @@ async def test_a_worker_that_answers_nonsense_is_an_error(picture, monkeypatch, 
 
 GATEWAY = """
 import sys, anyio
-from gateway.config.schema import MediaSettings
+from gateway.config.content_settings import MediaSettings
 from gateway.core.model.effects import ImageTarget
 from gateway.content.media import MediaWorkers
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from gateway.config.schema import MediaSettings
+from gateway.config.content_settings import MediaSettings
 from gateway.content.media import MediaWorkers
 from gateway.content.media.query_json import as_table
 from gateway.core.tokens import text_tokens

@@ -15,7 +15,9 @@ import pytest
 from PIL import Image
 
 import gateway
-from gateway.config.schema import HistorySettings, MediaSettings, ModelProxySettings, StoreSettings
+from gateway.config.content_settings import MediaSettings
+from gateway.config.model_proxy_settings import HistorySettings, ModelProxySettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.media import MediaWorkers
 from gateway.content.shaping.repair_request import Repairer
 from gateway.content.store import MemoryStore

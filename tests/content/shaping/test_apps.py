@@ -10,7 +10,8 @@ import pytest
 from PIL import Image
 
 from gateway.config.builtin_profiles import load_builtin
-from gateway.config.schema import MediaSettings, StoreSettings
+from gateway.config.content_settings import MediaSettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.media import MediaWorkers
 from gateway.content.shaping import Shaper
 from gateway.content.store import MemoryStore

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from gateway.config.schema import FilesSettings
+from gateway.config.content_settings import FilesSettings
 from gateway.content.shaping.files import OWN_FOLDER, HostFiles
 from gateway.errors import NotWritten
 

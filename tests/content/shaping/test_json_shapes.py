@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from gateway.config.schema import MediaSettings, StoreSettings
+from gateway.config.content_settings import MediaSettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.media import MediaWorkers
 from gateway.content.shaping import Shaper
 from gateway.content.store import MemoryStore

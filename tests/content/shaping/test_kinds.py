@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from gateway.config.schema import FilesSettings, MediaSettings, StoreSettings
+from gateway.config.content_settings import FilesSettings, MediaSettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.media import MediaWorkers
 from gateway.content.shaping import Reach, Shaped, Shaper
 from gateway.content.shaping.effects import CallersTools

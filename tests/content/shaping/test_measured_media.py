@@ -11,7 +11,8 @@ from PIL import Image
 
 import gateway
 from gateway.config.builtin_profiles import builtin_profiles, token_formulas
-from gateway.config.schema import MediaSettings, StoreSettings
+from gateway.config.content_settings import MediaSettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.media import MediaWorkers
 from gateway.content.shaping import Shaped, Shaper
 from gateway.content.shaping.result_costs import result_costs

@@ -8,7 +8,8 @@ import jsonschema_rs
 import pytest
 
 from gateway.config.builtin_profiles import load_builtin
-from gateway.config.schema import MediaSettings, StoreSettings
+from gateway.config.content_settings import MediaSettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.media import MediaWorkers
 from gateway.content.shaping import Shaper
 from gateway.content.shaping.outputs import ENVELOPE_KEY, MODEL_API_KEY

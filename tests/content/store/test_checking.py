@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.config.schema import StoreSettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.store import MemoryStore, Opened
 from gateway.testing import check_store
 

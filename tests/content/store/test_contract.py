@@ -152,6 +152,6 @@ async def test_other_bounds_count_for_what_is_kept_already(kind, clock):
 
 
 def store_settings(kind, **settings):
-    from gateway.config.schema import StoreSettings
+    from gateway.config.store_settings import StoreSettings
 
     return StoreSettings(url=kind.url, **settings)

@@ -1,6 +1,6 @@
 import pytest
 
-from gateway.config.schema import StoreSettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.store import MemoryStore, fetch_bytes, lru_quota, memory
 from gateway.errors import ExpiredHandle, UnknownHandle
 

@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from gateway.config.schema import StoreSettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.store import fetch_bytes, make_store, open_store
 from gateway.content.store.backend import Backend
 from gateway.content.store.object_index import LEFT_OVER_SECONDS
@@ -297,7 +297,7 @@ async def test_a_gateway_that_is_killed_in_the_middle_leaves_nothing_to_be_seen(
     """Eight megabytes are on their way when the process is killed."""
     code = f"""
 import anyio, sys
-from gateway.config.schema import StoreSettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.store import make_store
 
 async def stream():

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import anyio
 import pytest
 
-from gateway.config.schema import StoreSettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.store import backend, fetch_bytes, make_store, open_store
 from gateway.content.store.backend import Backend
 from gateway.content.store.obstore_errors import failing

@@ -10,7 +10,7 @@ from botocore.serialize import create_serializer
 from botocore.validate import ParamValidator
 
 import gateway
-from gateway.config.schema import StoreSettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.shaping.turns import lower_turn, lower_turn_now
 from gateway.content.store import MemoryStore
 from gateway.core.model_apis import bedrock_converse

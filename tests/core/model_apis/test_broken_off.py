@@ -9,7 +9,8 @@ import pytest
 from PIL import Image
 
 from gateway.config.builtin_profiles import builtin_profiles, model_profiles
-from gateway.config.schema import HistorySettings, MediaSettings
+from gateway.config.content_settings import MediaSettings
+from gateway.config.model_proxy_settings import HistorySettings
 from gateway.content.media import MediaWorkers
 from gateway.content.shaping import Shaper
 from gateway.content.shaping.repair_request import Repairer

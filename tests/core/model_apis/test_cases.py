@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gateway.config.builtin_profiles import model_profiles
-from gateway.config.schema import StoreSettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.shaping.turns import LoweredTurn, lower_turn
 from gateway.content.store import MemoryStore
 from gateway.testing.model_apis import refusals, seen

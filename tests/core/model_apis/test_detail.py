@@ -10,7 +10,8 @@ import pytest
 from PIL import Image
 
 from gateway.config.builtin_profiles import model_profiles
-from gateway.config.schema import HistorySettings, MediaSettings
+from gateway.config.content_settings import MediaSettings
+from gateway.config.model_proxy_settings import HistorySettings
 from gateway.content.media import MediaWorkers
 from gateway.content.shaping.repair_request import Repairer
 from gateway.content.shaping.turns import lower_turn, lower_turn_now

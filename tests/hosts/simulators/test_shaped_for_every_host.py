@@ -14,7 +14,8 @@ import anyio
 import pytest
 
 from gateway.config.builtin_profiles import builtin_profiles
-from gateway.config.schema import MediaSettings, StoreSettings
+from gateway.config.content_settings import MediaSettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.media import MediaWorkers
 from gateway.content.shaping import Shaper
 from gateway.content.shaping.shaper import Shaped

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from gateway.config.builtin_profiles import builtin_profiles, load_builtin
-from gateway.config.schema import MediaSettings
+from gateway.config.content_settings import MediaSettings
 from gateway.content.media import MediaWorkers
 from gateway.core.model.caller import Caller
 from gateway.core.profiles.calibrate_profile import PARTS, TOOLS

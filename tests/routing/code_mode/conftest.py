@@ -11,7 +11,8 @@ import anyio
 import pytest
 
 from gateway.config.code_mode_settings import CodeModeSettings
-from gateway.config.schema import Settings, UpstreamSettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.routing import Router
 from gateway.runtime import open_gateway

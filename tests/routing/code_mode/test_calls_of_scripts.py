@@ -7,8 +7,8 @@ from dataclasses import replace
 import anyio
 import pytest
 
+from gateway.config.access_settings import AccessSettings
 from gateway.config.policy_settings import PolicySettings
-from gateway.config.schema import AccessSettings
 from gateway.core.model.caller import Caller
 from gateway.telemetry.audit.verify import records_of
 from gateway.telemetry.requests import new_request

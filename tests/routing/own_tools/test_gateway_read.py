@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gateway.config.schema import LimitSettings, MediaSettings, StoreSettings
+from gateway.config.content_settings import LimitSettings, MediaSettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.media import MediaWorkers
 from gateway.content.store import MemoryStore
 from gateway.core.model.effects import DocumentRead, ReadDocument

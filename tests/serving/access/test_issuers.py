@@ -10,8 +10,9 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from gateway.config.access_settings import AccessSettings, TokenSettings
+from gateway.config.http_settings import HttpSettings
 from gateway.config.issuer_settings import IssuerSettings
-from gateway.config.schema import AccessSettings, HttpSettings, TokenSettings
 from gateway.core.model.grant import Grant
 from gateway.errors import FetchFailed
 from gateway.serving.access import Access, Identified

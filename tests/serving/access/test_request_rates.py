@@ -3,7 +3,8 @@
 import pytest
 from starlette.testclient import TestClient
 
-from gateway.config.schema import AccessSettings, HttpSettings
+from gateway.config.access_settings import AccessSettings
+from gateway.config.http_settings import HttpSettings
 from gateway.core.model.grant import Grant, Quota
 from gateway.serving.access import Access
 from gateway.serving.access import request_rates as rates_module

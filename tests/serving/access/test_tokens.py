@@ -7,7 +7,8 @@ import anyio
 import pytest
 from pydantic import ValidationError
 
-from gateway.config.schema import AccessSettings, HttpSettings, TokenSettings
+from gateway.config.access_settings import AccessSettings, TokenSettings
+from gateway.config.http_settings import HttpSettings
 from gateway.config.token_hashes import hash_of
 from gateway.core.model.grant import EVERYTHING, Grant
 from gateway.serving.access import Access, Fault, Identified

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.serving.console.call_test import test_of_call as source_of
 from gateway.serving.console.json_tree import DEEPEST, MOST_NODES, tree_of
 from tests.serving.console.conftest import SERVERS, Shown, shown

@@ -5,7 +5,9 @@ from contextlib import contextmanager
 import pytest
 from starlette.testclient import TestClient
 
-from gateway.config.schema import ContentSettings, HttpSettings, StoreSettings
+from gateway.config.content_settings import ContentSettings
+from gateway.config.http_settings import HttpSettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.links.base_url import Bases
 from gateway.content.links.links import Links
 from gateway.content.store import MemoryStore

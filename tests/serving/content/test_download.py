@@ -9,7 +9,7 @@ import anyio
 import httpx2
 import pytest
 
-from gateway.config.schema import HttpSettings
+from gateway.config.http_settings import HttpSettings
 from gateway.content.store import Opened, Stored
 from gateway.errors import StoreUnavailable
 from gateway.serving.content.content_headers import headers_of
@@ -135,7 +135,7 @@ async def test_links_that_are_no_good_are_refused_in_a_line(client, links, store
 
 
 async def test_content_that_has_expired_is_said_to_be_gone(client, links):
-    from gateway.config.schema import StoreSettings
+    from gateway.config.store_settings import StoreSettings
     from gateway.content.store import MemoryStore
 
     now = [0.0]
@@ -221,7 +221,7 @@ def test_a_store_that_is_down_is_an_answer(client, links, store, stored):
 async def test_content_that_breaks_off_is_seen_to_be_cut_and_nothing_of_the_link_is_logged(
     links, store, stored, caplog
 ):
-    from gateway.config.schema import ContentSettings
+    from gateway.config.content_settings import ContentSettings
     from gateway.serving.content.routes import content_routes
     from gateway.serving.mcp.handshake import Identity
     from gateway.serving.mcp.http import http_app, serve_http

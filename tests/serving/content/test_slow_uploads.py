@@ -8,7 +8,7 @@ import pytest
 from anyio.abc import ByteStream
 from starlette.applications import Starlette
 
-from gateway.config.schema import StoreSettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.links.file_transfers import FileTransfers
 from gateway.content.links.links import Links
 from gateway.content.store import MemoryStore

@@ -12,7 +12,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from gateway.config.schema import StoreSettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.store import MemoryStore, fetch_bytes
 from gateway.errors import GatewayError
 from gateway.serving.control import transfer_content

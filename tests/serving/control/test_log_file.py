@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.config.schema import Settings, UpstreamSettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.serving.control import log_file
 from gateway.serving.control.log_file import LogFile, last_lines, left_logs, log_path, prune
 from gateway.system.runtime_dir import own_folder

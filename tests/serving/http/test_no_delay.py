@@ -13,7 +13,9 @@ import pytest
 import uvicorn
 
 from gateway.admission.admission import Admission
-from gateway.config.schema import HttpSettings, ModelProxySettings, StoreSettings
+from gateway.config.http_settings import HttpSettings
+from gateway.config.model_proxy_settings import ModelProxySettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.shaping.repair_request import Repairer
 from gateway.content.store import MemoryStore
 from gateway.serving.control.listeners import listen_on_loopback

@@ -10,7 +10,7 @@ import anyio
 import httpx2
 import pytest
 
-from gateway.config.schema import HttpSettings
+from gateway.config.http_settings import HttpSettings
 from gateway.errors import ConfigError
 from gateway.serving.http import Limits, Listening, TlsFiles, serve
 from gateway.serving.mcp.handshake import Identity

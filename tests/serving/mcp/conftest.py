@@ -17,7 +17,7 @@ import anyio
 import pytest
 from mcp import StdioServerParameters
 
-from gateway.config.schema import HttpSettings
+from gateway.config.http_settings import HttpSettings
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.http import http_app, serve_http
 from tests.servers.downstream_service import SampleService

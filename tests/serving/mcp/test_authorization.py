@@ -9,8 +9,9 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
+from gateway.config.access_settings import AccessSettings, TokenSettings
+from gateway.config.http_settings import HttpSettings
 from gateway.config.issuer_settings import IssuerSettings
-from gateway.config.schema import AccessSettings, HttpSettings, TokenSettings
 from gateway.content.links.base_url import Bases
 from gateway.core.model.grant import Grant
 from gateway.errors import AuditUnavailable, ConfigError

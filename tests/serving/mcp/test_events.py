@@ -14,7 +14,7 @@ from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPC
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from gateway.config.schema import HttpSettings
+from gateway.config.http_settings import HttpSettings
 from gateway.serving.mcp.events import EVENT_BYTES, Bounds, Events, size_of_message
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.http import http_app, serve_http

@@ -12,7 +12,7 @@ import pytest
 from mcp import Client
 from mcp.client.sse import sse_client
 
-from gateway.config.schema import HttpSettings
+from gateway.config.http_settings import HttpSettings
 from gateway.errors import ConfigError
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.http import http_app, serve_http

@@ -14,7 +14,7 @@ from mcp.server.transport_security import RequestBodyLimitMiddleware
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.config.schema import HttpSettings
+from gateway.config.http_settings import HttpSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_shape import DEEPEST
 from gateway.serving.mcp.downstream import Downstream

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 from starlette.testclient import TestClient
 
-from gateway.config.schema import HttpSettings
+from gateway.config.http_settings import HttpSettings
 from gateway.errors import ConfigError
 from gateway.serving.access import Access
 from gateway.serving.mcp.handshake import Identity

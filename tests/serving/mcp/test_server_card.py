@@ -9,7 +9,8 @@ from pydantic import ValidationError
 from starlette.testclient import TestClient
 
 from gateway.config.experimental_settings import ServerCardSettings
-from gateway.config.schema import HttpSettings, Settings
+from gateway.config.http_settings import HttpSettings
+from gateway.config.schema import Settings
 from gateway.content.links.base_url import Bases
 from gateway.core.model.revisions import REVISIONS
 from gateway.serving.mcp.handshake import Identity

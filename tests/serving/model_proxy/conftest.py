@@ -13,7 +13,8 @@ import anyio
 import pytest
 from PIL import Image
 
-from gateway.config.schema import HistorySettings, ModelProxySettings, StoreSettings
+from gateway.config.model_proxy_settings import HistorySettings, ModelProxySettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.shaping.repair_request import Repairer
 from gateway.content.store import MemoryStore
 from gateway.errors import MediaError

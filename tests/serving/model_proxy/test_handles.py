@@ -6,7 +6,8 @@ import json
 import pytest
 
 from gateway.config.builtin_profiles import builtin_profiles, model_profiles
-from gateway.config.schema import HistorySettings, StoreSettings
+from gateway.config.model_proxy_settings import HistorySettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.shaping import Shaper
 from gateway.content.shaping.repair_request import Repairer
 from gateway.content.store import MemoryStore

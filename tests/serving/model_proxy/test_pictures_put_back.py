@@ -14,7 +14,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from gateway.config.schema import StoreSettings
+from gateway.config.store_settings import StoreSettings
 from gateway.testing.model_apis import conversation, refusals
 from gateway.testing.model_apis.server import model_server
 

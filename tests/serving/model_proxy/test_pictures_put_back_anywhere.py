@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from gateway.config.builtin_profiles import model_profiles
-from gateway.config.schema import HistorySettings, StoreSettings
+from gateway.config.model_proxy_settings import HistorySettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.shaping.repair_request import Repairer
 from gateway.content.store import MemoryStore
 from gateway.errors import MediaError

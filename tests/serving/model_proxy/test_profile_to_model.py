@@ -16,7 +16,7 @@ from PIL import Image
 
 from gateway import lower_turn, resolve_messages
 from gateway.config.builtin_profiles import load_builtin
-from gateway.config.schema import MediaSettings
+from gateway.config.content_settings import MediaSettings
 from gateway.content.media import MediaWorkers
 from gateway.content.shaping import Shaper
 from gateway.core.profiles.host_profiles import resolve_profiles

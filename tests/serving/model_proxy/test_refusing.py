@@ -9,7 +9,7 @@ import anyio
 import httpx2
 import pytest
 
-from gateway.config.schema import ModelProxySettings
+from gateway.config.model_proxy_settings import ModelProxySettings
 from gateway.errors import ConfigError, Overloaded, ProfileError
 from gateway.serving.model_proxy import base_urls, check_proxy_bind, proxy_app
 from gateway.serving.model_proxy.explain_repair import explanation

@@ -14,11 +14,13 @@ import httpx2
 import pytest
 from openapi_spec_validator import validate
 
+from gateway.config.access_settings import AccessSettings, TokenSettings
 from gateway.config.openapi_settings import OperationSettings
 from gateway.config.overload_settings import OverloadSettings
-from gateway.config.schema import AccessSettings, Settings, TokenSettings, UpstreamSettings
+from gateway.config.schema import Settings
 from gateway.config.tool_search_settings import ToolSearchSettings
 from gateway.config.toolset_settings import ToolsetSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import is_object
 from gateway.runtime import Gateway, run_gateway

@@ -13,7 +13,8 @@ import pybase64
 import pytest
 from anyio import to_thread
 
-from gateway.config.schema import Settings, UpstreamSettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.errors import AuditUnavailable, ConfigError, TooManyCalls, UpstreamTimeout
 from gateway.telemetry.audit.chain import Chain

@@ -8,8 +8,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from gateway.config.schema import UpstreamSettings
 from gateway.config.upstream_auth_settings import UpstreamAuthSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.system.tls import ssl_context
 from gateway.upstream.authorization.logins import UpstreamLogins
 from gateway.upstream.authorization.ports import Credentials, LoginKey, Tokens

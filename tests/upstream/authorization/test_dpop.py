@@ -8,7 +8,7 @@ import jwt
 import pytest
 
 from gateway.config.login_settings import LoginSettings
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.errors import GatewayError, LoginFailed, LoginRequired
 from gateway.upstream.authorization.challenge import challenge_in
 from gateway.upstream.authorization.logins import UpstreamLogins

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import anyio
 import pytest
 
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.errors import InvalidRequest, LoginFailed, LoginRequired, VaultLocked
 from gateway.upstream.authorization.logins import UpstreamLogins
 from gateway.upstream.authorization.ports import LoginKey

@@ -8,7 +8,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from gateway.config.login_settings import LoginSettings
-from gateway.config.schema import Settings, UpstreamSettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.claims import CameWith
 from gateway.errors import LoginFailed
 from gateway.runtime import open_logins

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.config.schema import Timeouts, UpstreamSettings
+from gateway.config.upstream_settings import Timeouts, UpstreamSettings
 from gateway.errors import FailureCode, GatewayError, LoginRequired, UpstreamError
 from gateway.upstream.authorization.logins import UpstreamLogins
 from gateway.upstream.authorization.ports import Credentials

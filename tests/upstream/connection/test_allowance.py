@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.config.schema import UpstreamLimits, UpstreamSettings
+from gateway.config.upstream_settings import UpstreamLimits, UpstreamSettings
 from gateway.upstream import Upstream, Upstreams
 from gateway.upstream.connection.allowance import MOST_ITEMS, MOST_PAGES, Allowance
 

@@ -1,7 +1,7 @@
 import anyio
 import pytest
 
-from gateway.config.schema import Timeouts
+from gateway.config.upstream_settings import Timeouts
 from gateway.upstream.connection.deadlines import Deadline, ProgressRelay
 
 pytestmark = pytest.mark.anyio

@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from gateway.config.schema import Timeouts, UpstreamSettings
+from gateway.config.upstream_settings import Timeouts, UpstreamSettings
 from gateway.errors import UpstreamUnavailable
 from gateway.upstream import Catalogues, Upstream, Upstreams, UpstreamState
 from gateway.upstream.connection import first_start

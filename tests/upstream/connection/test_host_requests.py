@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.config.schema import Timeouts, UpstreamSettings
+from gateway.config.upstream_settings import Timeouts, UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.errors import HostRefused, UpstreamTimeout
 from gateway.upstream.connection.deadlines import Deadline

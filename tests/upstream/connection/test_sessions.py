@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.config.schema import Timeouts, UpstreamSettings
+from gateway.config.upstream_settings import Timeouts, UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.revisions import Era
 from gateway.errors import UpstreamUnavailable

@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from gateway.config.schema import Timeouts, UpstreamLimits, UpstreamSettings
+from gateway.config.upstream_settings import Timeouts, UpstreamLimits, UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.errors import Failure, FailureCode, UpstreamLost, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
 from gateway.upstream import Upstream, Upstreams, UpstreamState

@@ -4,7 +4,7 @@ import anyio
 import pytest
 from anyio.abc import TaskGroup
 
-from gateway.config.schema import Timeouts
+from gateway.config.upstream_settings import Timeouts
 from gateway.errors import UpstreamUnavailable
 from gateway.upstream.connection.bounds import AHEAD, CallQueue, CallQueueFull
 from gateway.upstream.connection.deadlines import Deadline

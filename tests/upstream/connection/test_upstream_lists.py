@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.errors import UpstreamGarbage, UpstreamRefused
 from gateway.upstream import Upstreams
 from gateway.upstream.catalogues import Catalogues, RememberedLists

@@ -12,7 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from gateway.config.openapi_settings import OperationSettings
-from gateway.config.schema import Timeouts, UpstreamLimits, UpstreamSettings
+from gateway.config.upstream_settings import Timeouts, UpstreamLimits, UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.profiles.profile import Profile
 from gateway.errors import UpstreamTimeout

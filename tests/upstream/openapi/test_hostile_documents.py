@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.config.openapi_settings import OperationSettings
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.errors import DocumentUnusable, InvalidRequest
 from gateway.upstream.openapi.api import MOST_BYTES, read_api
 from gateway.upstream.openapi.document import parse_document

@@ -8,8 +8,9 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from gateway.config.schema import Settings, UpstreamSettings
+from gateway.config.schema import Settings
 from gateway.config.upstream_auth_settings import UpstreamAuthSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.claims import CameWith
 from gateway.errors import UpstreamError

@@ -7,7 +7,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from gateway.config.schema import Settings, UpstreamSettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.revisions import Era
 from gateway.upstream import Upstream, Upstreams
 from gateway.upstream.recording.recorder import USUAL_LIMIT, Recorder, RecordOptions

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from gateway.config.schema import Settings, UpstreamSettings
+from gateway.config.schema import Settings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.errors import ConfigError
 from gateway.upstream.recording import read_recording as reading
 from gateway.upstream.recording.content_files import ContentFile, whole_file, with_files, without_files

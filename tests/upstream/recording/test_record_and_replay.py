@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from gateway.config.openapi_settings import OperationSettings
-from gateway.config.schema import Timeouts, UpstreamLimits, UpstreamSettings
+from gateway.config.upstream_settings import Timeouts, UpstreamLimits, UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.revisions import Era
 from gateway.errors import GatewayError, UpstreamLost, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable

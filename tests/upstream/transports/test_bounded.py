@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.config.schema import Timeouts, UpstreamSettings
+from gateway.config.upstream_settings import Timeouts, UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_size import memory_of
 from gateway.errors import UpstreamLost

@@ -11,7 +11,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from gateway.config.schema import Timeouts, UpstreamSettings
+from gateway.config.upstream_settings import Timeouts, UpstreamSettings
 from gateway.errors import UpstreamLost
 from gateway.serving.http import Listening, serve
 from gateway.upstream import Upstreams

@@ -6,7 +6,7 @@ import httpx2
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.errors import (
     Failure,
     FailureCode,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.errors import FailureCode
 from gateway.upstream.transports.printed import Hint, read_printed
 from gateway.upstream.transports.redaction import Secrets

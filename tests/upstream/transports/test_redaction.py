@@ -1,4 +1,4 @@
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.upstream.transports.redaction import Secrets, last_meaningful_line, origin_of, printable
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.upstream.transports.processes import HURRIED, end, spawn
 
 STEP = 0.0002

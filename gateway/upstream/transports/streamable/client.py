@@ -6,7 +6,7 @@ from functools import partial
 
 import httpx2
 
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.upstream.authorization.ports import Credentials, TokenSource
 from gateway.upstream.transports.clients import CONNECT_TIMEOUT, client_options
 from gateway.upstream.transports.send_authorized import Refusal, send_authorized

@@ -34,7 +34,7 @@ from mcp_types import (
 )
 from opentelemetry import trace
 
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.json_safe import is_finite
 from gateway.core.model.json_values import is_list
 from gateway.errors import UpstreamError

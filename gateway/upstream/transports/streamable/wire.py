@@ -9,7 +9,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp_types import INTERNAL_ERROR, METHOD_NOT_FOUND, JSONRPCError
 
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.revisions import MODERN_REVISIONS
 from gateway.errors import UpstreamError
 from gateway.upstream.transports.channel import STREAM_CLOSED

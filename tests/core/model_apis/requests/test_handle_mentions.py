@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import gateway
 from gateway.config.builtin_profiles import model_profiles
-from gateway.config.schema import StoreSettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.shaping.turns import lower_turn
 from gateway.content.store import MemoryStore
 from gateway.core.model.turn import Media

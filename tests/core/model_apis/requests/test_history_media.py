@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from gateway.config.builtin_profiles import model_profiles
-from gateway.config.schema import HistorySettings, StoreSettings
+from gateway.config.model_proxy_settings import HistorySettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.shaping.effect_cache import RememberingMedia
 from gateway.content.shaping.repair_request import Repairer
 from gateway.content.store import MemoryStore, fetch_bytes

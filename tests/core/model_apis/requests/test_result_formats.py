@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from gateway.config.builtin_profiles import model_profiles
-from gateway.config.schema import HistorySettings, StoreSettings
+from gateway.config.model_proxy_settings import HistorySettings
+from gateway.config.store_settings import StoreSettings
 from gateway.content.shaping.repair_request import RepairedRequest, Repairer
 from gateway.content.store import MemoryStore
 from gateway.core.model_apis.registry import REQUEST_APIS

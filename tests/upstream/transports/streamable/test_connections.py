@@ -10,7 +10,7 @@ import anyio
 import httpx2
 import pytest
 
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.upstream.transports.streamable.client import HttpClient, Request
 from gateway.upstream.transports.streamable.connection import Connection
 from gateway.upstream.transports.streamable.requests import Origin

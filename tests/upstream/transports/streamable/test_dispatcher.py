@@ -11,7 +11,7 @@ from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.upstream.transports.streamable.dispatcher import HttpDispatcher, open_streamable
 from tests.upstream.transports.streamable.scripted import Asked, Server, response, served
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import pytest
 
-from gateway.config.schema import Timeouts, UpstreamSettings
+from gateway.config.upstream_settings import Timeouts, UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.errors import UpstreamError
 from gateway.upstream.connection.request_context import RequestContext

@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.config.schema import Timeouts, UpstreamSettings
+from gateway.config.upstream_settings import Timeouts, UpstreamSettings
 from gateway.errors import UpstreamTimeout
 from gateway.upstream.transports.clients import takes_own_client
 from tests.upstream.transports.streamable.scripted import Asked, Server, chunked, event, message, response, served

@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from gateway.config.schema import UpstreamSettings
+from gateway.config.upstream_settings import UpstreamSettings
 from gateway.system import tls
 from gateway.upstream.transports.streamable.client import HttpClient, Request
 from tests.servers.certificates import write_certificate
