@@ -133,16 +133,14 @@ def inspect_base64(data: str) -> SniffedType:
 
 def inspect(content: bytes) -> SniffedType:
     """Recognise content by its first bytes. Never raises; what cannot be recognised is None."""
-    for magic, reader in _READERS:
+    first = content[:1]
+    for magic, reader in _READERS_BY_FIRST_BYTE.get(first, ()):
         if content.startswith(magic):
             return reader(content)
-    for magic, media_type in _TYPES:
-        if content.startswith(magic):
-            return SniffedType(media_type)
     if content[4:8] == b"ftyp":
         return SniffedType(_FTYP.get(content[8:12], "video/mp4"))
     beginning = content[:HEAD_BYTES]
-    if (at := _svg_at(beginning)) is not None:
+    if first in _FIRST_OF_SVG and (at := _svg_at(beginning)) is not None:
         return SniffedType("image/svg+xml", _svg_size(beginning, at))
     return SniffedType(None)
 
@@ -304,3 +302,24 @@ _TYPES = (
     (b"PK\x03\x04", "application/zip"),
     (b"\x1f\x8b", "application/gzip"),
 )
+
+
+_Reader = Callable[[bytes], SniffedType]
+
+
+def _as_type(media_type: str) -> _Reader:
+    known = SniffedType(media_type)
+    return lambda content: known
+
+
+def _by_first_byte() -> dict[bytes, list[tuple[bytes, _Reader]]]:
+    """Return all that is known by its first bytes, by the first of them: most strings of a large result have none."""
+    found: dict[bytes, list[tuple[bytes, _Reader]]] = {}
+    for magic, reader in (*_READERS, *((magic, _as_type(media_type)) for magic, media_type in _TYPES)):
+        found.setdefault(magic[:1], []).append((magic, reader))
+    return found
+
+
+_READERS_BY_FIRST_BYTE = _by_first_byte()
+_FIRST_OF_SVG = frozenset({b"<", b"\xef", b" ", b"\t", b"\n", b"\r", b"\x0b", b"\x0c"})
+"""An element, a byte order mark, or space before it."""

@@ -63,12 +63,11 @@ class _Rescuer:
         if self.count >= _MOST:
             return None
         mended = mend(data)
-        found = found_in(mended, declared)
-        if found is None or media_types.inspect_base64(found.data).media_type is None:
+        if mended.data is None or media_types.inspect_base64(mended.data).media_type is None:
             # The bytes themselves must show that they are media: a declared type beside a token proves nothing.
             return None
-        family = media_types.family(found.media_type)
-        if family not in _SHOWABLE:
+        found = found_in(mended, declared)
+        if found is None or media_types.family(found.media_type) not in _SHOWABLE:
             return None
         self.count += 1
         if found.data in self.seen:
