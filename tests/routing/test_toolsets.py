@@ -13,7 +13,6 @@ from gateway.core.model.change import Change
 from gateway.core.model.grant import Grant
 from gateway.core.model.toolset_scope import ToolsetScope
 from gateway.errors import (
-    ConfigError,
     InvalidRequest,
     NotAllowed,
     UnknownPrompt,
@@ -261,11 +260,13 @@ async def test_the_project_of_a_host_that_is_not_on_stdio_says_nothing(served, p
     assert host.asked == []
 
 
-async def test_a_file_that_cannot_be_used_ends_the_request_and_not_the_next_one(served, project, caplog):
+async def test_where_a_file_cannot_be_used_nothing_is_offered_until_it_is_mended(served, project, caplog):
     gateway, host = served(), Rooted(project.as_uri())
     (project / ".mcp-gateway.toml").write_text("[upstreams]\n")
-    with pytest.raises(ConfigError, match="can only choose a toolset"):
-        await listed(gateway, ROOTED, host)
+    assert await listed(gateway, ROOTED, host) == []
+    said = gateway.unknown_toolset(ROOTED)
+    assert said is not None
+    assert "it may only have one line" in said
     (project / ".mcp-gateway.toml").write_text('toolset = "wrk"\n')
     gateway.left("s1")
     assert await listed(gateway, ROOTED, host) == []

@@ -106,7 +106,7 @@ async def test_wrong_tokens_are_logged_slowed_and_keep_out_nobody(door, asked, s
 async def test_a_guess_is_answered_later_than_the_one_before(door, said, monkeypatch):
     pauses = []
     count = WrongTokens.pause
-    monkeypatch.setattr(WrongTokens, "pause", lambda self, address: pauses.append(count(self, address)) or 0)
+    monkeypatch.setattr(WrongTokens, "pause", lambda self, *asked: pauses.append(count(self, *asked)) or 0)
     async with door("tcp") as record:
         for _ in range(6):
             answer = json.loads(await said(record, b'{"command": "status", "token": "guess"}\n'))

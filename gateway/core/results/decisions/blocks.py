@@ -132,8 +132,9 @@ def _page(context: DecisionContext, index: int, block: ResourceBlock, hidden: st
         context.note("app", "an embedded page, as it came", index)
         return AsIs(block.wire(), "page", wording.plain(contents.uri), block=block)
     text = contents.text if contents.blob is None else decoded_text(block.found) if block.found else None
-    native = profile.embedded_text if contents.blob is None else profile.blob
-    if text is None or native.show == "native":
+    rules = profile.embedded_text if contents.blob is None else profile.blob
+    types = () if contents.blob is None else profile.blob.types
+    if text is None or (rules.show == "native" and (block.found is None or takes(types, block.found))):
         return None
     is_address = (contents.mime_type or "").lower().startswith("text/uri-list")
     address = apps.address_in_list(text) if is_address else None
