@@ -39,6 +39,7 @@ from gateway.sandbox.messages import (
 from gateway.sandbox.monty_failures import failed
 from gateway.sandbox.printed import Printed
 from gateway.sandbox.script_functions import FIND, HELPERS, Answered, Asked, asked_of_tool, does_await, show, sleep
+from gateway.system.private_stdio import private_stdio
 
 if TYPE_CHECKING:
     from pydantic_monty import (
@@ -64,7 +65,7 @@ _SLEEPS = {"system.sleep": False, "system.async_sleep": True}
 
 def main() -> None:
     """Run the script that comes from stdin, and answer with what it does until it ends."""
-    messages, answers = _private_stdio()
+    messages, answers = private_stdio()
     # Ctrl-C in a terminal reaches the whole process group; ending scripts is the gateway's decision.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     start = read_message(messages)
@@ -280,16 +281,6 @@ def _wrapped(value: Any) -> Any:
 
 def _stand_in() -> None:
     """Tells Monty that a name is a function: the calls are answered above."""
-
-
-def _private_stdio() -> tuple[BinaryIO, BinaryIO]:
-    """Return the protocol's streams, moved away from 0 and 1, which the interpreter's process could use."""
-    messages, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, 0)
-    os.dup2(nothing, 1)
-    os.close(nothing)
-    return messages, answers
 
 
 def _limit_memory(memory: int) -> None:

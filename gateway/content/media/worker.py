@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, TypeAlias
 
 from gateway.content.media import frames
 from gateway.errors import MediaError
+from gateway.system.private_stdio import private_stdio
 
 _NICENESS = 2
 """How far workers stand back for the gateway, whose other calls need little time, but at once."""
@@ -24,7 +25,7 @@ Operations: TypeAlias = "Mapping[str, Callable[[frames.WorkerJob, int], tuple[di
 
 def main(memory_bytes: int, max_pixels: int) -> None:
     """Announce readiness, then answer jobs until stdin ends."""
-    jobs, answers = _private_stdio()
+    jobs, answers = private_stdio()
     # Ctrl-C in a terminal reaches the whole process group; ending the workers is the gateway's decision.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _limit_memory(memory_bytes)
@@ -76,16 +77,6 @@ def _write(stream: BinaryIO, header: Any, body: bytes = b"") -> None:
     stream.write(frames.pack(header, body))
     stream.write(body)
     stream.flush()
-
-
-def _private_stdio() -> tuple[BinaryIO, BinaryIO]:
-    """Return the protocol's streams, moved away from 0 and 1, where the output of libraries would corrupt them."""
-    jobs, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, 0)
-    os.dup2(nothing, 1)
-    os.close(nothing)
-    return jobs, answers
 
 
 def _limit_memory(memory_bytes: int) -> None:
