@@ -2,8 +2,8 @@
 
 There is a file for each host, configuration and list, named by a digest of all that decides what is in the list
 (`key_of_list`). A list is read only if no other process has changed what is known of upstreams since it was kept
-(`gateway.upstream.catalogues`). A file that cannot be used, or that somebody else could have written, counts as missing. The files
-are readable by their user only.
+(`gateway.upstream.catalogues`). A file that cannot be used, or that somebody else could have written, counts as
+missing. The files are readable by their user only.
 """
 
 import hashlib
@@ -143,7 +143,9 @@ class KeptLists:
         """
         head, now = _head(content), self._known()
         then, own = as_object(head.get("catalogues")), f'"by":"{head.get("by")}"'
-        return all(now.get(name) == then.get(name) or own in now.get(name, "") for name in {*now, *then})
+        return all(
+            _listed(now.get(name)) == _listed(then.get(name)) or own in now.get(name, "") for name in {*now, *then}
+        )
 
     def _known(self) -> dict[str, str]:
         """Return the beginnings of the catalogues' files: who wrote each, and a digest of what its upstream lists.
@@ -180,7 +182,12 @@ def _is_barred(path: Path) -> bool:
         return False
 
 
-def _head(content: bytes) -> dict[str, Any]:
+def _listed(beginning: str | None) -> str | None:
+    """Return the digest of what an upstream lists, whoever wrote it; None without a catalogue."""
+    return None if beginning is None else beginning.partition('"lists":')[2]
+
+
+def _head(content: bytes) -> Mapping[str, Any]:
     """Raises ValueError or RecursionError if there is none."""
     return as_object(json.loads(content.partition(b"\n")[0]))
 
