@@ -12,7 +12,7 @@ import typer
 
 from gateway.cli.answer_questions import ask_for_answers, read_settings, say_optional
 from gateway.cli.ask_registry import ask_registry, say_age
-from gateway.cli.exit_codes import DONE, refuse
+from gateway.cli.exit_codes import DONE, refuse_to_guess
 from gateway.cli.terminal import remark, say
 from gateway.config.expansion import NoValue
 from gateway.config.secret_sources import has_keyring, keep_in_keyring
@@ -158,7 +158,7 @@ def _no_digest(way: Way) -> str:
 
 def _agreed(name: str, file: ConfigurationFile) -> bool:
     if not sys.stdin.isatty():
-        refuse("nobody can be asked here: --yes adds it")
+        refuse_to_guess(": --yes adds it")
     return typer.confirm(f"Add it to {file.path} as {name}?", default=True)
 
 

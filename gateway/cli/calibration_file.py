@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from gateway._version import __version__
-from gateway.cli.exit_codes import refuse
+from gateway.cli.exit_codes import refuse_to_guess
 from gateway.cli.terminal import remark
 from gateway.core.profiles.calibrate_profile import PARTS, When
 from gateway.core.profiles.export_calibration import ExportedHost, calibration_records
@@ -26,14 +26,14 @@ def check_export(file: Path, *, yes: bool) -> None:
 
     Raises:
         GatewayError: it is there already, or its folder is not.
-        BadParameter: nobody can be asked whether to write it.
+        TyperException: nobody can be asked whether to write it.
     """
     if file.exists():
         raise _is_there(file)
     if not file.absolute().parent.is_dir():
         raise GatewayError(f"{file.absolute().parent} is not a folder", remedy="make it first")
     if not yes and not sys.stdin.isatty():
-        refuse("nobody can be asked here whether to write the file: give --yes")
+        refuse_to_guess(" whether to write the file: give --yes")
 
 
 def export_calibration(host: Mapping[str, Any], file: Path, *, yes: bool) -> bool:

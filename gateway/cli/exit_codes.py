@@ -86,6 +86,11 @@ def refuse(message: str) -> NoReturn:
     raise typer.BadParameter(message)
 
 
+def refuse_to_guess(message: str) -> NoReturn:
+    """Exit because somebody would have to be asked, and there is no terminal: nothing given is wrong."""
+    raise typer.TyperException(f"nobody can be asked here{message}")
+
+
 def _say(error: Exception) -> int:
     known = _sole(error)
     if isinstance(known, PortInUse):

@@ -71,7 +71,7 @@ class Availability:
     async def _first(self, profile: str, seconds: float, caller: Caller, *, hears: bool) -> None:
         began = anyio.current_time()
         upstreams = visible(self._upstreams, caller)
-        unknown = [name for name in self.starting(caller) if not _knows(upstreams[name])]
+        unknown = self.unknown(caller)
         # Where each principal has a connection of its own, each is waited for.
         starts = {name: (profile, name, upstreams[name].principal) for name in unknown}
         names = [name for name in unknown if starts[name] not in self._waited]
@@ -100,6 +100,11 @@ class Availability:
         """The caller's upstreams that are starting now."""
         upstreams = visible(self._upstreams, caller)
         return [name for name in upstreams if upstreams[name].state.is_pending]
+
+    def unknown(self, caller: Caller) -> list[str]:
+        """Those of them of which nothing is known from before."""
+        upstreams = visible(self._upstreams, caller)
+        return [name for name in self.starting(caller) if not _knows(upstreams[name])]
 
     def missing(self, caller: Caller) -> list[str]:
         """The caller's enabled upstreams that are not available, each with its state and cause."""

@@ -554,6 +554,13 @@ class Router:
         """Return the toolsets of a caller, with that of the project that it has open, if it has said which."""
         return self._projects.known(caller).toolsets
 
+    def knows_upstreams(self, caller: Caller) -> bool:
+        """Whether something is known of every upstream of this caller that is starting: it has been there before."""
+        try:
+            return not self._availability.unknown(self._able(caller))
+        except (ProfileError, UnknownToolset):  # its next request is refused, and says so
+            return False
+
     async def roots_changed(self, session: str) -> None:
         """Tell the upstreams that the roots of this session's host have changed; it may be in another project."""
         if self._projects.forget(session):

@@ -49,7 +49,7 @@ Outcome: TypeAlias = Literal[
 ]
 """The outcome of a call; `tool_error` is a result with `isError`, `refused` a JSON-RPC error of the upstream.
 
-`asked`: nothing is done yet, because the user has to answer first.
+`asked`: nothing is done yet, because the host has to answer first: its user, its roots or its model.
 """
 
 TOOL_ERROR: Outcome = "tool_error"

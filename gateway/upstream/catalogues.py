@@ -19,6 +19,7 @@ from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.json_values import as_dict, as_list, as_text, is_dict
 from gateway.core.tools.catalogue.hints import NO_HINT
 from gateway.system.files import DRAFT, write_file
+from gateway.system.process_mark import PROCESS_MARK
 
 logger = logging.getLogger(__name__)
 
@@ -91,7 +92,9 @@ class Catalogues:
             if unchanged and path.exists():
                 os.utime(path)
                 return
-            content = json.dumps({"version": VERSION, **asdict(catalogue)}, separators=(",", ":")).encode("ascii")
+            # These come first: `gateway.serving.mcp.kept_lists` reads no more of a file.
+            kept = {"version": VERSION, "by": PROCESS_MARK, "lists": _digest(catalogue), **asdict(catalogue)}
+            content = json.dumps(kept, separators=(",", ":")).encode("ascii")
             if len(content) > LARGEST:
                 path.unlink(missing_ok=True)
                 return
@@ -117,6 +120,12 @@ class Catalogues:
                 with suppress(OSError):
                     if path.stat().st_mtime < oldest:
                         path.unlink()
+
+
+def _digest(catalogue: RememberedLists) -> str:
+    """Return a digest of what is listed, whatever the era in which it was."""
+    listed = {name: getattr(catalogue, name) for name in _LISTS}
+    return hashlib.sha256(json.dumps(listed, sort_keys=True).encode("ascii")).hexdigest()
 
 
 def _read(value: object) -> RememberedLists | None:

@@ -254,6 +254,29 @@ def test_a_list_that_has_changed_is_announced_and_given_at_the_next_start(start,
     assert "one__draw" in tools(process)
 
 
+def test_what_a_command_has_learned_of_an_upstream_is_not_hidden_by_an_older_list(start, cache, config, held_back):
+    file = config()
+    given_once(start, file)
+    config.tools("look", "find", "draw")
+    assert start("tools", "--config", file).wait() == 0
+    process = held_back("--config", file)
+    process.send(id="first", method="tools/list", params={})
+    held_back.open()
+    assert "one__draw" in [tool["name"] for tool in process.answer("first")["result"]["tools"]]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes with names are POSIX's")
+def test_a_list_without_an_upstream_that_has_never_been_there_is_not_kept(start, cache, config, tmp_path):
+    file = config('[profiles.quick]\nextends = "claude-code"\nsets.wait.tools_list = "200ms"\n')
+    (tmp_path / "tools.json").unlink()
+    os.mkfifo(tmp_path / "tools.json")  # the server answers nothing of what it is asked
+    process = start("serve", "--config", file, "--profile", "quick")
+    process.initialize("claude-code")
+    assert not [name for name in tools(process) if name.startswith("one__")]
+    end(process)
+    assert not cache.exists()
+
+
 def test_a_tool_that_is_held_is_not_given_early(start, cache, config):
     file = config('[pins]\nmode = "hold"\n')
     given_once(start, file)  # pinned

@@ -111,7 +111,7 @@ def test_with_nobody_to_ask_nothing_is_written(command, home):
     ended = command("import")
     assert ended.code == 2
     assert ended.err.splitlines()[-1].startswith(
-        "error: Invalid value: nobody can be asked here: --yes writes, --dry-run only shows ("
+        "error: nobody can be asked here: --yes writes, --dry-run only shows ("
     )
     assert command("import", "--json").code == 2
     assert not (home / "mcp-gateway").exists()

@@ -77,6 +77,9 @@ class SampleService:
     def toolsets_in_force(self, caller: Caller) -> tuple[str, ...]:
         return caller.toolsets
 
+    def knows_upstreams(self, caller: Caller) -> bool:
+        return True
+
     def hears(self, caller: Caller, change: Change) -> bool:
         return True
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.command_context import AsJson, ConfigFile
-from gateway.cli.exit_codes import DONE, complain, refuse
+from gateway.cli.exit_codes import DONE, complain, refuse, refuse_to_guess
 from gateway.cli.move_secrets import ToKeyring, go_to_keyring, store_secrets
 from gateway.cli.terminal import remark, say, say_json, say_table
 from gateway.config.find_config import config_candidates, find_file
@@ -89,7 +89,7 @@ def configuration(asked: Path | None) -> Path:
 
 def _agreed(count: int, target: Path) -> bool:
     if not sys.stdin.isatty():
-        refuse("nobody can be asked here: --yes writes, --dry-run only shows")
+        refuse_to_guess(": --yes writes, --dry-run only shows")
     return typer.confirm(f"Put {counted(count, 'server')} into {target}?", default=True)
 
 

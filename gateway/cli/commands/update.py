@@ -10,7 +10,7 @@ from gateway.cli.answer_questions import ask_for_answers, read_settings
 from gateway.cli.ask_registry import ask_registry
 from gateway.cli.command_context import ConfigFile
 from gateway.cli.configuration_file import say_if_taken_over
-from gateway.cli.exit_codes import DONE, FAILED, complain, refuse
+from gateway.cli.exit_codes import DONE, FAILED, complain, refuse, refuse_to_guess
 from gateway.cli.known_upstream import check_upstream
 from gateway.cli.terminal import remark, say
 from gateway.config.mask_toml import masked_configuration
@@ -130,5 +130,5 @@ def _agreed(count: int, file: ConfigurationFile, *, yes: bool) -> bool:
     if yes:
         return True
     if not sys.stdin.isatty():
-        refuse("nobody can be asked here: --yes writes, --dry-run only shows")
+        refuse_to_guess(": --yes writes, --dry-run only shows")
     return typer.confirm(f"Write {'it' if count == 1 else 'them'} to {file.path}?", default=True)

@@ -231,7 +231,10 @@ class Downstream:
         hears = self._service.hears(request.caller, Change(kind))
         # The key knows what the host was started with, and nothing of the folders that it has open.
         by_key = self._service.toolsets_in_force(request.caller) == request.caller.toolsets
-        if await self._keeper.is_other(request.method, asked, result, connection, hears=hears, by_key=by_key):
+        is_known = self._service.knows_upstreams(request.caller)
+        if await self._keeper.is_other(
+            request.method, asked, result, connection, hears=hears, by_key=by_key, is_known=is_known
+        ):
             _logger.info("the host was given other %s early: it is told to ask again", kind)
             await tell(kind)
         return result

@@ -1,8 +1,9 @@
 """The lists that hosts were last given, kept on disk so that the next start can answer at once. Standard library only.
 
 There is a file for each host, configuration and list, named by a digest of all that decides what is in the list
-(`key_of_list`). A file that cannot be used, or that somebody else could have written, counts as missing. The files are
-readable by their user only.
+(`key_of_list`). A list is read only if no other process has changed what is known of upstreams since it was kept
+(`gateway.upstream.catalogues`). A file that cannot be used, or that somebody else could have written, counts as
+missing. The files are readable by their user only.
 """
 
 import hashlib
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 from gateway.config.find_config import cache_folder
 from gateway.core.model.json_shape import is_deep
 from gateway.core.model.json_values import as_object, is_dict, is_list
+from gateway.system.process_mark import PROCESS_MARK
 
 
 class ListKind(NamedTuple):
@@ -48,6 +50,7 @@ _VERSION = 1
 _ENDING = ".list"
 _BARRED = "barred"
 _KEY_LENGTH = 64
+_HEAD_OF_CATALOGUE = 160
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -84,6 +87,7 @@ class KeptLists:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._catalogues = folder.parent / "catalogues"
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> "KeptLists | None":
@@ -94,7 +98,8 @@ class KeptLists:
     def read(self, key: str, method: str) -> KeptList | None:
         """Return the list; None if there is none that can be used."""
         try:
-            return _parsed(_content(self._path(key)), LISTS[method])
+            content = _content(self._path(key))
+            return _parsed(content, LISTS[method]) if self._is_current(content) else None
         except (OSError, ValueError, RecursionError):
             return None
 
@@ -107,7 +112,9 @@ class KeptLists:
                 return
             if _is_barred(path):
                 return
-            head = {"version": _VERSION, "digest": digest, "sha256": hashlib.sha256(result).hexdigest()}
+            sealed = hashlib.sha256(result).hexdigest()
+            head: dict[str, Any] = {"version": _VERSION, "digest": digest, "sha256": sealed}
+            head |= {"by": PROCESS_MARK, "catalogues": self._known()}
             self._write(path, json.dumps(head).encode("ascii") + b"\n" + result)
 
     def bar(self, key: str) -> None:
@@ -121,10 +128,36 @@ class KeptLists:
             if not _is_barred(path := self._path(key)):
                 path.unlink(missing_ok=True)
 
-    def touch(self, key: str) -> None:
-        """Note that a list is still right."""
-        with suppress(OSError):
+    def touch(self, key: str) -> bool:
+        """Note that a list is still right. Return False if it has to be kept again to be read the next time."""
+        try:
             os.utime(self._path(key))
+            return self._is_current(_content(self._path(key)))
+        except (OSError, ValueError, RecursionError):
+            return False
+
+    def _is_current(self, content: bytes) -> bool:
+        """Whether what is known of upstreams is what it was when the file was kept. Raises OSError, ValueError.
+
+        What the process that kept it has learned since does not count: it forgets the list if that changes it.
+        """
+        head, now = _head(content), self._known()
+        then, own = as_object(head.get("catalogues")), f'"by":"{head.get("by")}"'
+        return all(
+            _listed(now.get(name)) == _listed(then.get(name)) or own in now.get(name, "") for name in {*now, *then}
+        )
+
+    def _known(self) -> dict[str, str]:
+        """Return the beginnings of the catalogues' files: who wrote each, and a digest of what its upstream lists.
+
+        Raises OSError if a file cannot be read.
+        """
+        known: dict[str, str] = {}
+        for name in sorted(os.listdir(self._catalogues)) if self._catalogues.is_dir() else ():
+            if name.endswith(".json"):
+                with suppress(FileNotFoundError), os.fdopen(os.open(self._catalogues / name, _FLAGS), "rb") as opened:
+                    known[name] = opened.read(_HEAD_OF_CATALOGUE).partition(b',"tools":')[0].decode("ascii", "replace")
+        return known
 
     def _path(self, key: str) -> Path:
         return self._folder / f"{key}{_ENDING}"
@@ -144,9 +177,19 @@ class KeptLists:
 
 def _is_barred(path: Path) -> bool:
     try:
-        return as_object(json.loads(_content(path).partition(b"\n")[0])).get(_BARRED) is True
+        return _head(_content(path)).get(_BARRED) is True
     except (OSError, ValueError, RecursionError):
         return False
+
+
+def _listed(beginning: str | None) -> str | None:
+    """Return the digest of what an upstream lists, whoever wrote it; None without a catalogue."""
+    return None if beginning is None else beginning.partition('"lists":')[2]
+
+
+def _head(content: bytes) -> Mapping[str, Any]:
+    """Raises ValueError or RecursionError if there is none."""
+    return as_object(json.loads(content.partition(b"\n")[0]))
 
 
 def _content(path: Path) -> bytes:
@@ -164,8 +207,7 @@ def _content(path: Path) -> bytes:
 
 def _parsed(content: bytes, kind: ListKind) -> KeptList:
     """Raises ValueError if the content is not one that was kept whole."""
-    line, _, body = content.partition(b"\n")
-    head = as_object(json.loads(line))
+    head, body = _head(content), content.partition(b"\n")[2]
     digest = head.get("digest")
     if head.get("version") != _VERSION or not isinstance(digest, str):
         raise ValueError("of another version")

@@ -32,32 +32,34 @@ class ListKeeper:
         *,
         hears: bool,
         by_key: bool = True,
+        is_known: bool = True,
     ) -> bool:
         """Keep a list. Return whether the host was given another one early.
 
         `hears`: whether the host is notified of changes of this list. If it is not, it is never given one early.
         `by_key`: whether the list depends on nothing but what its key is made of. If it does, no list is kept by this
-        key any more, whatever it is the next time.
+        key any more, whatever it is the next time. `is_known`: whether something is known of every upstream that it
+        is made of. If not, it is not kept.
         """
         kind = LISTS[method]
         digest = await to_thread.run_sync(_digest, kind, result)
         if self._kept is not None and asked.key is not None:
             if by_key:
-                await to_thread.run_sync(self._keep, kind, asked, result, hears)
+                await to_thread.run_sync(self._keep, kind, asked, result, hears and is_known)
             else:
                 await to_thread.run_sync(self._kept.bar, asked.key)
             self._keys.setdefault(connection, {})[method] = asked.key
         return asked.given is not None and asked.given != digest
 
-    def _keep(self, kind: ListKind, asked: AskedList, result: Mapping[str, Any], hears: bool) -> None:
+    def _keep(self, kind: ListKind, asked: AskedList, result: Mapping[str, Any], lasts: bool) -> None:
         assert self._kept is not None
         assert asked.key is not None
-        if not hears or not _is_lasting(kind, result):
+        if not lasts or not _is_lasting(kind, result):
             return self._kept.forget(asked.key)
         result = _without_stored(kind, result)
         digest = _digest(kind, result)
-        if asked.given == digest:
-            return self._kept.touch(asked.key)
+        if asked.given == digest and self._kept.touch(asked.key):
+            return None
         return self._kept.keep(asked.key, write_fields(result), digest)
 
     def changed(self, connection: Connection, notified: str) -> None:

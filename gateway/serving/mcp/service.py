@@ -82,6 +82,10 @@ class Service(Protocol):
         """Return the toolsets of a caller, with that of the project that it has open, if it has said which."""
         ...
 
+    def knows_upstreams(self, caller: Caller) -> bool:
+        """Whether something is known of every upstream of this caller that is starting: it has been there before."""
+        ...
+
     async def roots_changed(self, session: str) -> None:
         """Tell the upstreams that the roots of this session's host have changed."""
         ...

@@ -12,6 +12,7 @@ from gateway.config.list_facts import ListFacts
 from gateway.serving.mcp.early_lists import EarlyLists
 from gateway.serving.mcp.handshake import Handshake, Identity
 from gateway.serving.mcp.kept_lists import KEPT_SECONDS, LARGEST, LISTS, MOST, KeptLists, key_of_list
+from gateway.system.process_mark import PROCESS_MARK
 
 KEY = "0" * 64
 LIST = {"tools": [{"name": "look", "inputSchema": {"type": "object"}}]}
@@ -171,3 +172,19 @@ def test_a_list_given_early_is_checked_once_by_a_request_of_which_the_host_hears
     assert early.is_own(first.request["id"])
     assert not early.is_own("tools/list")
     assert not early.is_own(1)
+
+
+def test_a_list_is_read_until_another_process_has_found_other_lists_of_an_upstream(kept, tmp_path):
+    (tmp_path / "catalogues").mkdir()
+    catalogue = tmp_path / "catalogues" / "one.json"
+
+    def written(by: str, lists: str) -> bool:
+        catalogue.write_text(f'{{"version":2,"by":"{by}","lists":"{lists}","tools":[]}}')
+        return kept.read(KEY, "tools/list") is not None
+
+    assert written(PROCESS_MARK, "a")
+    assert not written("other", "a")  # it was not there
+    kept.keep(KEY, json.dumps(LIST).encode(), "digest")
+    assert written("third", "a")
+    assert not written("third", "b")
+    assert not kept.touch(KEY)
