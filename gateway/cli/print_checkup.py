@@ -38,7 +38,7 @@ def print_checkup(checkup: "Checkup") -> None:
             say(f"  {one.tool}: {one.why}")
     if checkup.refused:
         say()
-        say("made-up arguments were refused; give real ones with --arguments FILE, which may hold, with your values:")
+        say("made-up arguments failed; give real ones with --arguments FILE, which may hold, with your values:")
         say(f"  {json.dumps({case.tool: dict(case.arguments) for case in checkup.refused}, ensure_ascii=False)}")
     say()
     say(_summary(checkup))

@@ -162,8 +162,8 @@ def test_what_refuses_made_up_arguments_is_not_counted_as_seen_and_real_ones_are
     assert ended.code == 1
     assert "seen" not in ended.out
     assert ended.out.splitlines()[-1].startswith("1 call, 1 failed (exit code 1); ")
-    assert "  failed   it reports an error: No such file. (its arguments were made up: " in ended.out
-    hint = "made-up arguments were refused; give real ones with --arguments FILE, which may hold, with your values:"
+    assert "  failed   it reports an error: No such file. (perhaps since its arguments were made up: " in ended.out
+    hint = "made-up arguments failed; give real ones with --arguments FILE, which may hold, with your values:"
     example = ended.out.split(hint)[1].splitlines()[1]
     told = command("check", "--json", *words).json()
     assert (told["good"], told["cells"], told["made_up"]) == (False, 0, {"opens": {"path": "."}})

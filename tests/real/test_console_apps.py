@@ -168,6 +168,7 @@ def test_pages_of_apps_in_a_browser(chromium: str, node_modules: Path, tmp_path:
     assert seen["asked"].startswith("https://")
     assert any("refused" in line for line in seen["told"])
     assert seen["daylight"].startswith("February: 1. ")
+    assert seen["connected"] == "nothing yet: it is connected, and has asked for nothing"
     assert 150 < seen["height"] < 700  # as tall as it says
     assert seen["tried"] == "Hours of daylight at 52.5°"
     assert (

@@ -330,7 +330,7 @@ class _Check:
         case = Case(call.title, shows, self._server, call.title, arguments)
         if refused and call.made_up:
             self._refused.append(case)
-            self._failed[call.title] += " (its arguments were made up: give real ones with --arguments)"
+            self._failed[call.title] += " (perhaps since its arguments were made up: give real ones with --arguments)"
         else:
             (self._cases if for_the_model(call.tool) else self._for_pages).append(case)
         return case

@@ -63,6 +63,7 @@ try {
   const time = clock.locator("#server-time");
   await time.filter({ hasText: /^\d{4}-\d\d-\d\dT/ }).waitFor();
   const before = await time.textContent();
+  seen.connected = await page.locator("[data-count]").textContent();
   await clock.locator("#get-time-btn").click();
   await page.locator(".doings li", { hasText: "called get-time" }).waitFor({ state: "attached" });
   await time.filter({ hasNotText: before }).waitFor();

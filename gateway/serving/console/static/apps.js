@@ -62,11 +62,18 @@
       this.lines = 0;
     }
 
+    /** Say that the page has spoken, which one that failed to load its parts never does. */
+    connected() {
+      const count = this.box.querySelector("[data-count]");
+      if (count && this.lines === 0) count.textContent = "nothing yet: it is connected, and has asked for nothing";
+    }
+
     take(message) {
       if (!this.hasRoom()) return this.stop("it sent too many messages");
       const isOlder = message?.jsonrpc === undefined && Object.hasOwn(OLDER, message?.type ?? "");
       if (!isOlder && (message?.jsonrpc !== "2.0" || typeof message.method !== "string")) return;
       if (this.isTooLong(message)) return this.stop("it sent too long a message");
+      this.connected();
       if (isOlder) return this.takeOlder(message);
       const { id, method } = message;
       const params = typeof message.params === "object" && message.params !== null ? message.params : {};
