@@ -16,7 +16,11 @@ def test_explain_shows_both_sides_for_each_model_of_a_host(command, tmp_path):
     assert "tokens:" not in command("explain", file, "--profile", "all").out
     costs = json.loads(command("explain", file, "--profile", "claude-code", "--json").out)["tokens"]
     assert set(costs) == {"claude"}
-    assert costs["claude"]["given"]["total"] == costs["claude"]["given"]["text"] > 300
+    given = costs["claude"]["given"]
+    assert given["total"] == given["text"] < 20, "its model would read the structured content, in place of the text"
+    file.write_text(json.dumps({"content": RESULT["content"]}))
+    given = json.loads(command("explain", file, "--profile", "claude-code", "--json").out)["tokens"]["claude"]["given"]
+    assert given["total"] == given["text"] > 300
 
 
 def test_a_host_of_which_nothing_is_known_says_so(command, tmp_path):

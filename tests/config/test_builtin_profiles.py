@@ -397,7 +397,6 @@ NO_IMAGES = {
 IMAGES = {
     *("claude-desktop", "claude-ai", "vscode-copilot", "copilot-jetbrains", "cursor", "windsurf", "zed", "roo-code"),
     *("jetbrains-ai", "kilo-code", "librechat", "open-webui", "llama-ui", "goose", "dify", "warp", "inspector"),
-    "openclaw",
 }
 
 

@@ -213,6 +213,11 @@ def _profile(
             _about(host), "problem", text, f"{error.remedy}; {_install(host, name, context)} leaves it to the host"
         )
         return
+    own = host.profile or host.name
+    if host.nameless and own in context.profiles and (in_path, configured, settings.profile) == (None, None, None):
+        text = f"{host.title} gets the profile {choice.profile.name}, because its name does not tell it from others"
+        yield CheckResult(_about(host), "warning", text, f"{_install(host, name, context)} chooses {own} in its entry")
+        return
     because = choice.because
     if in_path is None and configured is not None:
         because = "its entry sets it with --profile"

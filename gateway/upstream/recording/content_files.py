@@ -20,7 +20,7 @@ from gateway.upstream.recording.lines import MEDIA, json_text
 
 FILE = "$file"
 _AS = "as"
-_ESCAPED = re.compile(r"\$+file")
+_ESCAPED = re.compile(r"\A\$+file")
 
 LONG_TEXT = 64 * 1024
 """Characters of a text from which it is in a file of its own."""

@@ -95,7 +95,20 @@ async def test_a_configuration_that_is_found_without_its_name_is_not_named_in_th
     assert [remedy for *_, remedy in await look()] == ["mcp-gateway install codex"]
 
 
-@pytest.mark.parametrize("host", HOSTS)
+async def test_an_entry_that_should_choose_the_profile_of_a_host_without_a_name_is_warned_of(look, put):
+    put("hermes")
+    _, (_, level, text, remedy) = await look()
+    assert (level, text) == (
+        "warning",
+        "Hermes Agent gets the profile default, because its name does not tell it from others",
+    )
+    assert remedy.startswith("mcp-gateway install hermes ")
+    assert remedy.endswith(" chooses hermes in its entry")
+    put("hermes", "--profile", "hermes")
+    assert (await look())[1][2] == "Hermes Agent gets the profile hermes: its entry sets it with --profile"
+
+
+@pytest.mark.parametrize("host", [name for name, host in HOSTS.items() if not host.nameless])
 async def test_a_registration_that_works_is_said_with_its_profile(host, look, put):
     file = put(host)
     (_, level, text, _), (_, profile_level, profile, _) = await look()

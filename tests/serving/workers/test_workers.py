@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -192,7 +193,8 @@ def test_a_second_signal_ends_at_once(start: Start, scattered: Callable[..., Hos
         gateway.line_with("Ctrl-C again ends it at once")
         began = time.monotonic()
         gateway.process.send_signal(signal.SIGINT)
-        list(events)
+        with suppress(httpx2.RemoteProtocolError):  # the answer may be broken off in the middle
+            list(events)
     assert gateway.process.wait(A_MINUTE) == 130
     assert time.monotonic() - began < 20
 
