@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from gateway.core.model.json_safe import is_finite
 from gateway.core.model.json_shape import DEEPEST
-from gateway.sandbox.crossing import media_in, to_json, to_text
 from gateway.sandbox.faults import ScriptFault
 from gateway.sandbox.media import Media
+from gateway.sandbox.script_values import media_in, to_json, to_text
 
 FIND = "find_tools"
 

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from gateway.core.near_names import did_you_mean
 from gateway.core.wording import plain, size_words
-from gateway.sandbox.crossing import to_text
 from gateway.sandbox.faults import ScriptFailed, ScriptFault
 from gateway.sandbox.media import Media
 from gateway.sandbox.messages import (
@@ -39,6 +38,7 @@ from gateway.sandbox.messages import (
 from gateway.sandbox.monty_failures import failed
 from gateway.sandbox.printed import Printed
 from gateway.sandbox.script_functions import FIND, HELPERS, Answered, Asked, asked_of_tool, does_await, show, sleep
+from gateway.sandbox.script_values import to_text
 from gateway.system.private_stdio import private_stdio
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from gateway.cli.demo.outcome import Outcome
 from gateway.config.builtin_profiles import builtin_profiles, counting_formulas
-from gateway.core.model.caller import Caller
 from gateway.core.model.media_types import PixelSize
 from gateway.core.profiles.match_profile import choose_profile
 from gateway.core.tokens import Content, Medium, TokenCount, TokenFormula, count_content, medium_in, text_tokens
@@ -58,14 +57,7 @@ def costs_json(outcome: Outcome) -> list[dict[str, Any]]:
 
 def _formulas(host: SimulatedHost) -> tuple[TokenFormula, ...]:
     """Return the formulas of the models of the profile that the gateway serves this host with."""
-    caller = Caller(
-        revision=host.revision,
-        client_name=host.client_info["name"],
-        client_version=host.client_info["version"],
-        user_agent=host.user_agent,
-        profile=host.profile,
-    )
-    return counting_formulas(choose_profile(builtin_profiles(), caller, None).profile.tokens.formulas)
+    return counting_formulas(choose_profile(builtin_profiles(), host.caller, None).profile.tokens.formulas)
 
 
 def _content(seen: Seen) -> Content:

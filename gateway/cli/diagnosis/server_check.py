@@ -185,17 +185,7 @@ class _Check:
         self._hosts = hosts
         self._settings = settings
         self._raw = Caller(revision=REVISIONS[-1], profile=_RAW)
-        self._callers = {
-            host.name: Caller(
-                revision=host.revision,
-                client_name=str(host.client_info["name"]),
-                client_version=str(host.client_info["version"]),
-                user_agent=host.user_agent,
-                capabilities=host.capabilities,
-                profile=host.profile,
-            )
-            for host in hosts
-        }
+        self._callers = {host.name: host.caller for host in hosts}
         self._cells: list[Cell] = []
         self._cases: list[Case] = []
         self._for_pages: list[Case] = []

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from gateway.core.model.caller import Caller
 from gateway.hosts.simulators.seen import Seen
 
 See: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any] | None], Seen]
@@ -29,6 +30,18 @@ class SimulatedHost:
     user_agent: str | None = None
     profile: str | None = None
     for_people: bool = False
+
+    @property
+    def caller(self) -> Caller:
+        """This host as the gateway sees it."""
+        return Caller(
+            revision=self.revision,
+            client_name=str(self.client_info["name"]),
+            client_version=str(self.client_info["version"]),
+            user_agent=self.user_agent,
+            capabilities=self.capabilities,
+            profile=self.profile,
+        )
 
     def can_show(self, media_type: str) -> bool:
         """Whether this host can show its model content of this media type natively."""

@@ -257,11 +257,4 @@ def _profile_of(name: str, settings: Settings) -> Profile:
         return profiles[name]
     if host.profile is not None:
         return narrow(find_profile(profiles, host.profile), host.revision)
-    caller = Caller(
-        revision=host.revision,
-        client_name=host.client_info["name"],
-        client_version=host.client_info["version"],
-        user_agent=host.user_agent,
-        capabilities=host.capabilities,
-    )
-    return narrow(choose_profile(profiles, caller, None, None).profile, host.revision)
+    return narrow(choose_profile(profiles, host.caller, None, None).profile, host.revision)
