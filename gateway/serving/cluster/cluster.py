@@ -1,5 +1,6 @@
 """This replica of the gateway among the others: what they share, and what goes from one to another."""
 
+import itertools
 import logging
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -23,6 +24,7 @@ from gateway.serving.cluster.claim_log import ClaimLog
 from gateway.serving.cluster.forward_request import BrokenOff, Forwarder, Unreachable, forwarding_client
 from gateway.serving.cluster.hop_mark import HopMarks, remember_path
 from gateway.serving.cluster.keys import TAG
+from gateway.serving.cluster.leave_sessions import LeaveSessions
 from gateway.serving.cluster.own_address import own_address, reaches_no_other
 from gateway.serving.cluster.replicas import Replica, Replicas, new_id, replica_in
 from gateway.serving.cluster.session_forwarding import SessionForwarding, answer_broken_off
@@ -38,6 +40,7 @@ from gateway.serving.databases.redis_connection import RedisConnection
 from gateway.serving.databases.shared_records import SharedRecords
 from gateway.serving.mcp.cluster_port import HOP_SCOPE, SessionsPort
 from gateway.serving.mcp.request_caller import CHOOSES_SCOPE, principal_of
+from gateway.serving.mcp.running_requests import RunningRequests
 from gateway.serving.mcp.security import refused_response
 from gateway.serving.mcp.service import OF_TASKS
 from gateway.system.background_tasks import background_tasks
@@ -49,6 +52,10 @@ logger = logging.getLogger(__name__)
 
 _LEAVING_SECONDS = 5.0
 """Time to hand the sessions over."""
+_SETTLING_SECONDS = 0.3
+"""Time in which replicas that are told to stop together say so."""
+_NOTICING_SECONDS = 1.0
+"""Time in which hosts and load balancers ask again that often ask, and are told to connect elsewhere the next time."""
 _LEAST_LEASE_SECONDS = 30.0
 """The least time that holds what a replica says of the calls that it runs. It is said again at each look."""
 _TELLING_SECONDS = 2.0
@@ -88,7 +95,11 @@ class Cluster:
         """Returns the upstream that a call goes to and the owner of the state there; None if there is none."""
         marks = HopMarks(self.own, partial(self.secret.key, "hop"))
         self._marks = marks
-        self._sessions: SessionsPort | None = None
+        self._leave: LeaveSessions | None = None
+        self._leaves = False
+        """Whether this replica leaves its sessions to those that stay: it knows who is about to stop as well."""
+        self._turn = itertools.count()
+        self._known_at = 0.0
         self._metrics: Metrics | None = None
         self._forwarder = Forwarder(client, marks)
 
@@ -127,9 +138,17 @@ class Cluster:
 
     def in_sessions(self, app: ASGIApp, sessions: SessionsPort) -> ASGIApp:
         """Wrap the endpoint of Streamable HTTP (`ClusterPort.in_sessions`)."""
-        self._sessions = sessions
+        self._leave = LeaveSessions(sessions, self.index, lambda: self._instead_of_this() is not None)
         return SessionForwarding(
-            app, sessions, self.replicas, self.index, self._forwarder, self._take_over, self._home_of
+            app,
+            sessions,
+            self.replicas,
+            self.index,
+            self._forwarder,
+            self._take_over,
+            self._home_of,
+            self._leave,
+            self._instead_of_this,
         )
 
     async def to_streams(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -172,8 +191,13 @@ class Cluster:
         return self._staying() if self.upstream_of(params, caller()) is None else None
 
     def _staying(self) -> Replica | None:
-        """Return another replica that takes new sessions and calls."""
-        return next((one for one in self.replicas.others() if one.state == "up"), None)
+        """Return another replica that takes new sessions and calls, each in turn."""
+        staying = [one for one in self.replicas.others() if one.state == "up"]
+        return staying[next(self._turn) % len(staying)] if staying else None
+
+    def _instead_of_this(self) -> Replica | None:
+        """Return a replica to go on with sessions of this one, which is about to stop."""
+        return self._staying() if self._leaves and not self._keeps_by_principal else None
 
     async def _home_of_request(
         self, method: str, params: Mapping[str, Any], caller: Callable[[], Caller]
@@ -342,6 +366,25 @@ class Cluster:
     async def draining(self) -> None:
         """Tell the others that this replica takes no new sessions (`ClusterPort.draining`)."""
         await self.replicas.drain()
+        self._known_at = anyio.current_time() + _NOTICING_SECONDS
+
+    @property
+    def passing(self) -> RunningRequests:
+        """The requests that other replicas answer through this one (`ClusterPort.passing`)."""
+        return self._forwarder.passing
+
+    async def leaving(self) -> None:
+        """Leave sessions to the others (`ClusterPort.leaving`), once it is known which of them stop as well."""
+        await anyio.sleep(_SETTLING_SECONDS)
+        await self.replicas.look()
+        self._leaves = True
+        if self._leave is not None:
+            await self._leave.run()
+
+    async def known(self) -> None:
+        """Wait until it is known that this replica is about to stop (`ClusterPort.known`), if another one stays."""
+        if self._staying() is not None:
+            await anyio.sleep_until(self._known_at)
 
     async def left(self) -> None:
         """Leave the sessions to the others (`ClusterPort.left`). The second time, nothing is done."""
@@ -350,7 +393,7 @@ class Cluster:
         self.index.freeze()
         await self._soon.rest()
         try:
-            await self.index.hand_over(self._sessions.undelivered() if self._sessions is not None else {})
+            await self.index.hand_over({} if self._leave is None else self._leave.undelivered())
         except StateUnavailable:
             logger.warning("the sessions are not handed over: the others take them over when they miss this replica")
         await self.replicas.leave()

@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import cast
 
 import anyio
@@ -13,6 +13,7 @@ from starlette.types import Message, Receive, Scope, Send
 from gateway.core.model.json_values import as_object
 from gateway.serving.cluster.hop_mark import HEADER, HopMarks, asked_path
 from gateway.serving.cluster.replicas import Replica
+from gateway.serving.mcp.running_requests import RunningRequests
 from gateway.system.tls import closing_handshakes, ssl_context
 
 logger = logging.getLogger(__name__)
@@ -58,6 +59,8 @@ class Forwarder:
     def __init__(self, client: httpx2.AsyncClient, marks: HopMarks) -> None:
         self.on_passed_on: Callable[[], object] = lambda: None
         """Called for each request that another replica has begun to answer."""
+        self.passing = RunningRequests()
+        """The requests that are being passed on, without the streams that hosts listen to."""
         self._client = client
         self._marks = marks
 
@@ -78,13 +81,14 @@ class Forwarder:
             content=None if scope["method"] in WITHOUT_BODY else body.pieces(),
         )
         failed: Exception | None = None
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(body.disconnected, tasks.cancel_scope)
-            try:
-                await self._answer(request, body, send)
-            except (Unreachable, BrokenOff) as error:
-                failed = error
-            tasks.cancel_scope.cancel()
+        with nullcontext() if scope["method"] == "GET" else self.passing.one():
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(body.disconnected, tasks.cancel_scope)
+                try:
+                    await self._answer(request, body, send)
+                except (Unreachable, BrokenOff) as error:
+                    failed = error
+                tasks.cancel_scope.cancel()
         if failed is not None:
             raise failed
 
@@ -93,17 +97,25 @@ class Forwarder:
         headers = [*_passed(scope), (HEADER.encode(), self._marks.make(replica.id, scope).encode())]
         try:
             with anyio.fail_after(_FETCH_SECONDS):
-                response = await self._client.send(
-                    httpx2.Request("GET", replica.address + _target(scope), headers=headers)
-                )
+                request = httpx2.Request("GET", replica.address + _target(scope), headers=headers)
+                response = await self._sent(request, stream=False)
         except (httpx2.TransportError, TimeoutError) as error:
             logger.debug("replica %s does not answer: %s", replica.id, error)
             return None
         return response.text if response.status_code == 200 else None
 
+    async def _sent(self, request: httpx2.Request, *, stream: bool = True) -> httpx2.Response:
+        try:
+            return await self._client.send(request, stream=stream)
+        except AttributeError as error:
+            if error.name != "getpeername":
+                raise
+            # anyio asks the socket of a connection that was closed as soon as it was open, before anything was sent.
+            raise httpx2.ConnectError("it was closed at once", request=request) from error
+
     async def _answer(self, request: httpx2.Request, body: "_Body", send: Send) -> None:
         try:
-            response = await self._client.send(request, stream=True)
+            response = await self._sent(request)
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             logger.debug("no connection to a replica at %s: %s", request.url, error)
             raise Unreachable(is_gone=_is_refused(error)) from error

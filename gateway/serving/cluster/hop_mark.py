@@ -1,7 +1,7 @@
 """The mark of a request that one replica passes on to another: where it came from, signed by the cluster's secret.
 
-A request with a mark is not passed on again. The bearer token is checked by every replica; of the peer, which is the
-one that passed it on, the mark says who it was before.
+A request is passed on a few times at most: a replica that is about to stop passes on what was meant for it. The bearer
+token is checked by every replica; of the peer, which is the one that passed it on, the mark says who it was before.
 """
 
 import base64
@@ -14,10 +14,12 @@ from typing import Any, NamedTuple, cast
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
+from gateway.serving.mcp.cluster_port import HOP_SCOPE
 from gateway.serving.mcp.request_caller import CHOOSES_SCOPE
 
 HEADER = "x-mcp-gateway-hop"
 
+MOST_HOPS = 3
 _SECONDS = 60.0
 """Time that a request may take to the other replica; the clocks of both may differ."""
 _LONGEST = 4_096
@@ -40,12 +42,14 @@ def asked_path(scope: Scope) -> str:
 class Hop(NamedTuple):
     """What the replica that passed a request on says of it: the address of its peer, and the scheme.
 
-    `chooses`: the host chooses the forms of results, which header and body no longer say (`next_revision`).
+    `chooses`: the host chooses the forms of results, which header and body no longer say (`next_revision`). `number` is
+    how often it has been passed on.
     """
 
     peer: str | None
     scheme: str
     chooses: bool = False
+    number: int = 1
 
 
 class HopMarks:
@@ -58,13 +62,14 @@ class HopMarks:
 
     def make(self, to: str, scope: Scope) -> str:
         """Return the header's value for passing a request on to another replica."""
-        client = scope.get("client")
+        client, before = scope.get("client"), scope.get(HOP_SCOPE)
         said = {
             "to": to,
             "until": self._now() + _SECONDS,
             "peer": str(client[0]) if client else None,
             "scheme": scope.get("scheme", "http"),
             "chooses": CHOOSES_SCOPE in scope,
+            "number": 1 if before is None else before.number + 1,
         }
         body = base64.urlsafe_b64encode(json.dumps(said).encode()).decode()
         return f"{body}.{self._signature(body, scope)}"
@@ -80,7 +85,7 @@ class HopMarks:
         said = cast("dict[str, Any]", json.loads(base64.urlsafe_b64decode(body)))
         if said["to"] != self._own or abs(said["until"] - self._now()) > 2 * _SECONDS:
             return None
-        return Hop(said["peer"], said["scheme"], said.get("chooses") is True)
+        return Hop(said["peer"], said["scheme"], said.get("chooses") is True, said.get("number", 1))
 
     def _signature(self, body: str, scope: Scope) -> str:
         session = Headers(scope=scope).get("mcp-session-id", "")

@@ -4,6 +4,7 @@ import json
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import anyio
@@ -16,6 +17,8 @@ from gateway.core.model.revisions import NEWEST_HANDSHAKE, at_least
 from gateway.core.model.wire import INTERNAL_ERROR
 from gateway.errors import StateUnavailable
 from gateway.serving.cluster.forward_request import WITHOUT_BODY, BrokenOff, Forwarder, Unreachable, without_body
+from gateway.serving.cluster.hop_mark import MOST_HOPS
+from gateway.serving.cluster.leave_sessions import LeaveSessions
 from gateway.serving.cluster.replicas import Replica, Replicas, replica_in
 from gateway.serving.cluster.session_index import SessionIndex, SessionRecord
 from gateway.serving.mcp.cluster_port import HOP_SCOPE, SessionsPort
@@ -36,7 +39,8 @@ SESSION = "mcp-session-id"
 class SessionForwarding:
     """ASGI wrapper around the endpoint of Streamable HTTP. `on_adopted` is called with what was known of a session.
 
-    A request that opens a session goes to `home_of` its principal, if that is another replica.
+    A request that opens a session goes to `home_of` its principal, if that is another replica. `staying` returns a
+    replica that goes on with the sessions of this one while it is about to stop; `leave` leaves them to the others.
     """
 
     def __init__(
@@ -48,6 +52,8 @@ class SessionForwarding:
         forwarder: Forwarder,
         on_adopted: Callable[[SessionRecord], Awaitable[None]],
         home_of: Callable[[Scope], Awaitable[Replica | None]],
+        leave: LeaveSessions,
+        staying: Callable[[], Replica | None] = lambda: None,
     ) -> None:
         self._app = app
         self._sessions = sessions
@@ -56,6 +62,8 @@ class SessionForwarding:
         self._forwarder = forwarder
         self._on_adopted = on_adopted
         self._home_of = home_of
+        self._leave = leave
+        self._staying = staying
         self._adopting: dict[str, anyio.Lock] = {}
         self._moved: OrderedDict[str, str] = OrderedDict()
         """Sessions that others have taken over, and who: Redis need not be asked again."""
@@ -64,8 +72,11 @@ class SessionForwarding:
         session = Headers(scope=scope).get(SESSION)
         if session is None:
             return await self._opening(scope, receive, send)
-        if self._sessions.has(session) or (replica := replica_in(session)) is None:
+        if (replica := replica_in(session)) is None:
             return await self._app(scope, receive, send)
+        if self._sessions.has(session) and not await self._leave.leave(session):
+            with nullcontext() if scope["method"] == "GET" else self._leave.used(session):
+                return await self._app(scope, receive, send)
         try:
             await self._elsewhere(session, replica, scope, receive, send)
         except BrokenOff as broken:
@@ -96,9 +107,9 @@ class SessionForwarding:
         """
         replica = self._moved.get(session, replica)
         for _ in range(_TRIES):
-            there = await self._replicas.find(replica)
-            if there is not None and HOP_SCOPE in scope:
-                break  # the other replica that passed it on knows better; it may have been late
+            there = await self._still_at(session, replica, scope)
+            if there is not None and _is_last_hop(scope):
+                break
             if there is not None:
                 try:
                     return await self._forwarder.forward(there, scope, receive, send)
@@ -125,6 +136,20 @@ class SessionForwarding:
                 self._moved.popitem(last=False)
         return await _try_later("the replica that has the session cannot be reached")(scope, receive, send)
 
+    async def _still_at(self, session: str, replica: str, scope: Scope) -> Replica | None:
+        """Return the replica if it is there, and has the session as far as is known.
+
+        One that is about to stop may have left it to the others; so may the one that has passed this request on.
+        """
+        there = await self._replicas.find(replica)
+        if there is None or (there.state != "draining" and HOP_SCOPE not in scope):
+            return there
+        found = await self._index.find(session)
+        if found is None or found.replica == there.id:
+            return there
+        is_free = found.replica is None and there.state == "up"
+        return there if is_free and self._staying() is not None else None  # it may take the session over, not this one
+
     async def _taken(self, session: str, scope: Scope) -> str | None:
         """Take over a session whose replica is gone. Return the replica that has it if another has been faster.
 
@@ -141,6 +166,8 @@ class SessionForwarding:
             return found.replica
         if found.replica == self._replicas.own.id:  # it has just ended
             return None
+        if (instead := self._staying()) is not None:
+            return instead.id
         if not await self._index.claim(found):
             again = await self._index.find(session)
             return None if again is None else again.replica
@@ -183,6 +210,11 @@ async def answer_broken_off(broken: BrokenOff, scope: Scope, send: Send) -> None
     is_told = broken.is_stream and broken.request is not None and not at_least(revision, NEWEST_HANDSHAKE)
     last = f"event: message\r\ndata: {body}\r\n\r\n".encode() if is_told else b""
     await send({"type": "http.response.body", "body": last, "more_body": False})
+
+
+def _is_last_hop(scope: Scope) -> bool:
+    hop = scope.get(HOP_SCOPE)
+    return hop is not None and hop.number >= MOST_HOPS
 
 
 def _is_whose(found: SessionRecord, scope: Scope) -> bool:

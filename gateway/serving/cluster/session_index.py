@@ -65,6 +65,8 @@ class SessionIndex:
         self._due: dict[str, None] = {}
         self._wake = anyio.Event()
         self._is_frozen = False
+        self._writing = anyio.Lock()
+        """What is written of a session at last is what was true at last."""
 
     def __len__(self) -> int:
         return len(self._records)
@@ -81,6 +83,8 @@ class SessionIndex:
 
     def changed(self, session: str) -> None:
         """Write the record of a session, soon."""
+        if self._is_frozen:
+            return
         self._due[session] = None
         self._wake.set()
 
@@ -127,6 +131,17 @@ class SessionIndex:
     def freeze(self) -> None:
         """Let the records be as they are: this replica stops, and with it its sessions, which others may go on with."""
         self._is_frozen = True
+        self._due.clear()
+
+    async def leave(self, session: str, answers: Sequence[Mapping[str, Any]]) -> None:
+        """Leave one session to whichever replica is asked for it first, with the answers that its host lacks.
+
+        Raises:
+            StateUnavailable: Redis is away; the session stays here.
+        """
+        await self._leave([session], {session: answers} if answers else {})
+        for kept in (self._records, self._written, self._due):
+            kept.pop(session, None)
 
     async def hand_over(self, answers: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
         """Leave all sessions to whichever replica is asked for them first, with the answers that their hosts lack.
@@ -134,15 +149,26 @@ class SessionIndex:
         Raises:
             StateUnavailable: Redis is away.
         """
-        ids, room = list(self._records), _ALL_ANSWERS
-        for start in range(0, len(ids), _AT_ONCE):
-            await self._write(ids[start : start + _AT_ONCE], None)
+        await self._leave(list(self._records), answers)
+
+    async def _leave(self, sessions: Sequence[str], answers: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+        room = _ALL_ANSWERS
+        for start in range(0, len(sessions), _AT_ONCE):
+            await self._write(await self._own_of(sessions[start : start + _AT_ONCE]), None)
         async with self._connection.reached() as redis:
             for session, messages in answers.items():
                 text = json.dumps(messages)
                 if len(text) <= min(room, _ANSWERS):
                     room -= len(text)
                     await redis.set(answers_key(session), text, ex=_ANSWER_SECONDS)
+
+    async def _own_of(self, sessions: Sequence[str]) -> Sequence[str]:
+        """Return those that no other replica has taken over meanwhile: one that could not reach this one."""
+        async with self._connection.reached() as redis:
+            texts: list[str | None] = await redis.mget([session_key(one) for one in sessions])
+        records = [_read(one, text) for one, text in zip(sessions, texts, strict=True)]
+        own = zip(sessions, records, strict=True)
+        return [one for one, record in own if record is None or record.replica in (None, self._own)]
 
     async def take_answers(self, session: str) -> Sequence[Mapping[str, Any]]:
         """Return the answers that a replica has left behind for a session, for the last time.
@@ -184,7 +210,7 @@ class SessionIndex:
 
     async def _write(self, sessions: Iterable[str], replica: str | None) -> None:
         now = self._clock()
-        async with self._connection.reached() as redis, redis.pipeline(transaction=False) as pipe:
+        async with self._writing, self._connection.reached() as redis, redis.pipeline(transaction=False) as pipe:
             for one in sessions:
                 record = self._records.get(one)
                 if record is None:

@@ -112,6 +112,11 @@ class Connections:
             words = "it does not read its answer, and too much waits to be read on all connections"
             self._lines.warn(words, f"closed a connection from {connection.address}: {words}")
 
+    def may_ask(self, seconds: float) -> bool:
+        """Whether a request is probably on its way: for so long after a peer has connected, or begun to send one."""
+        since = self.clock() - seconds
+        return any(one.is_asking_since(since) for one in self._open)
+
     def out_of_files(self, reason: str) -> int:
         """Log now and then that no connection can be accepted, close some idle ones, and return how many."""
         made = self._make_way(_MAKING_WAY)
@@ -264,6 +269,10 @@ class LimitedConnection(asyncio.Protocol):
         """Whether no request is being answered on this connection."""
         cycle = self._inner.cycle
         return cycle is None or cycle.response_complete
+
+    def is_asking_since(self, moment: float) -> bool:
+        """Whether the peer has connected, or begun a request, after this moment, and has not sent a whole one."""
+        return self.is_idle() and self._begun is not None and self._begun > moment
 
     @property
     def unread_bytes(self) -> int:

@@ -5,8 +5,8 @@ import errno
 import logging
 import os
 import socket
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import closing, contextmanager
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -27,6 +27,13 @@ GRACE_SECONDS = 3
 """Time for requests in progress to finish when the gateway stops. Event streams end at once."""
 _CLOSING_SECONDS = 3.0
 """Time limit for closing everything after that."""
+
+_SPEAKING_SECONDS = 0.5
+"""Time to send a request for those that have connected just before the door is closed."""
+
+_LOOK_SECONDS = 0.02
+_MOST_WAITING = 4_096
+"""More connections than a system lets wait."""
 
 _TAKEN_AT_ONCE = 8
 _TICKS_A_SECOND = 10  # of uvicorn's main loop
@@ -56,11 +63,12 @@ async def serve(
     *,
     on_bound: Callable[[int], None] | None = None,
     on_stop: Callable[[], None] | None = None,
-    until: Callable[[], Awaitable[None]] = anyio.sleep_forever,
+    until: "Callable[[CloseDoor], Awaitable[None]] | None" = None,
     dated: bool = True,
 ) -> None:
     """Listen and serve until cancelled, or `until` returns; then stop within a few seconds, even with open streams.
 
+    `until` is given what closes the door before: nobody can connect any more, but all that have connected are served.
     `on_bound` is called with the port once requests are answered, `on_stop` when it is time to end streams. `dated`:
     add a Date header to responses; false if they already have one. Signals are left to the caller.
 
@@ -72,7 +80,8 @@ async def serve(
     stopping = anyio.Event()
     with closing(listening.listener or listen(listening)) as listener, _quiet_about_peers(connections, stopping.is_set):
         listener.on_no_files = connections.out_of_files
-        server = _Server(app, connections, listener, listening.tls, dated=dated)
+        is_shared = listening.listener is not None
+        server = _Server(app, connections, listener, listening.tls, dated=dated, is_shared=is_shared)
         beside = None if listening.private is None else _private_server(app, listening, listening.private, dated=dated)
         async with anyio.create_task_group() as tasks:
             last_words, words_beside = anyio.CancelScope(shield=True), anyio.CancelScope(shield=True)
@@ -94,7 +103,8 @@ async def serve(
                     await beside.answering.wait()
                 if on_bound is not None:
                     on_bound(listener.getsockname()[1])
-                await until()
+                doors = [server, *([] if beside is None else [beside])]
+                await (anyio.sleep_forever() if until is None else until(lambda: _close_doors(doors)))
             finally:
                 stopping.set()
                 if on_stop is not None:
@@ -105,6 +115,9 @@ async def serve(
                     beside.should_exit = True
                 last_words.deadline = anyio.current_time() + GRACE_SECONDS + _CLOSING_SECONDS
                 words_beside.deadline = last_words.deadline
+
+
+CloseDoor = Callable[[], Awaitable[None]]
 
 
 class _Server(Server):
@@ -118,6 +131,7 @@ class _Server(Server):
         tls: TlsFiles | None,
         *,
         dated: bool,
+        is_shared: bool = False,
     ) -> None:
         is_private = isinstance(listener, Path)
         super().__init__(
@@ -141,6 +155,8 @@ class _Server(Server):
         self._tls = tls
         self._connections = connections
         self._listener = None if isinstance(listener, Path) else listener
+        self._is_shared = is_shared
+        """Whether other processes take connections from the same listening socket."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -155,9 +171,58 @@ class _Server(Server):
             self._tls.refresh()
         return await super().on_tick(counter)
 
+    async def close_door(self) -> None:
+        """Listen no more, wait for a moment for what those ask who have just connected, and close idle connections.
+
+        Whom the system has let connect must not find the connection closed: that host cannot know what has become of
+        its request. So all that wait are taken, with nothing between the last one and the end of listening.
+        """
+        loop = asyncio.get_running_loop()
+        for taken in await self._last_waiting():
+            with suppress(OSError):  # it has left meanwhile
+                await loop.connect_accepted_socket(self._new_protocol, taken)
+        while self._connections.may_ask(_SPEAKING_SECONDS):  # noqa: ASYNC110 - the connections decide on it
+            await asyncio.sleep(_LOOK_SECONDS)
+        for connection in tuple(self.server_state.connections):
+            connection.shutdown()
+
+    async def _last_waiting(self) -> list[socket.socket]:
+        """Stop listening, and return the connections that nobody has taken yet."""
+        listening = [one for server in self.servers for one in server.sockets]
+        spares = [] if self._is_shared else [_same_socket(one) for one in listening]
+        for server in self.servers:
+            server.close()
+        await asyncio.sleep(0)  # uvloop takes connections until then
+        if self._listener is not None:
+            self._listener.close()
+        taken: list[socket.socket] = []
+        for spare in spares:
+            with spare, suppress(OSError):
+                spare.setblocking(False)
+                while len(taken) < _MOST_WAITING:
+                    taken.append(spare.accept()[0])
+        for one in taken:
+            one.setblocking(False)
+        return taken
+
+    def _new_protocol(self) -> asyncio.Protocol:
+        make = cast("Callable[..., asyncio.Protocol]", self.config.http_protocol_class)
+        return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+
     @contextmanager
     def capture_signals(self) -> Generator[None]:
         yield
+
+
+def _same_socket(of: Any) -> socket.socket:
+    """Return another descriptor of a socket, which stays open when the first is closed."""
+    return socket.socket(of.family, of.type, of.proto, fileno=os.dup(of.fileno()))
+
+
+async def _close_doors(servers: Sequence[_Server]) -> None:
+    async with anyio.create_task_group() as tasks:
+        for server in servers:
+            tasks.start_soon(server.close_door)
 
 
 def _private_server(app: ASGIApp, listening: Listening, private: Path, *, dated: bool) -> _Server:

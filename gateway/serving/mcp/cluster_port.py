@@ -6,6 +6,7 @@ from typing import Any, Protocol
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.core.model.caller import Caller
+from gateway.serving.mcp.running_requests import RunningRequests
 
 HOP_SCOPE = "gateway.hop"
 """The key in an HTTP request's ASGI scope for the mark of the replica that passed it on, if one did."""
@@ -26,8 +27,18 @@ class SessionsPort(Protocol):
         """
         ...
 
-    def undelivered(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-        """Return the answers that hosts have not got, by the id of the session, as JSON (`events.kept_answers`)."""
+    def open_sessions(self) -> Sequence[str]: ...
+
+    def is_answering(self, session: str) -> bool:
+        """Whether a request of a session has no answer yet, also if its host no longer waits for that here."""
+        ...
+
+    def undelivered(self, session: str) -> Sequence[Mapping[str, Any]]:
+        """Return the answers that the host of a session has not got, as JSON (`events.SessionEvents.restore`)."""
+        ...
+
+    async def end(self, session: str) -> None:
+        """End a session that another replica goes on with."""
         ...
 
 
@@ -66,6 +77,19 @@ class ClusterPort(Protocol):
 
     async def draining(self) -> None:
         """Tell the others that this replica is about to stop."""
+        ...
+
+    @property
+    def passing(self) -> RunningRequests:
+        """The requests that other replicas answer through this one, unless they are streams that hosts listen to."""
+        ...
+
+    async def leaving(self) -> None:
+        """Run forever while this replica is about to stop: leave sessions to the others of which nothing runs here."""
+        ...
+
+    async def known(self) -> None:
+        """Wait until hosts and load balancers can have noticed that this replica is about to stop."""
         ...
 
     async def left(self) -> None:

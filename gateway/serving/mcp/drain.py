@@ -1,10 +1,12 @@
 """Stop without breaking anything off: no new sessions, running requests end within a grace, and then the rest.
 
-`/readyz` says at once that the gateway stops, so that load balancers send hosts elsewhere.
+`/readyz` says at once that the gateway stops, so that load balancers send hosts elsewhere. Once nothing runs, or
+shortly before the grace is over, the door is closed: nobody can connect any more, and who has connected is answered.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from contextlib import contextmanager
 from typing import Any
 
 import anyio
@@ -25,12 +27,17 @@ _RETRY_SECONDS = "2"
 _LOOK_SECONDS = 0.1
 _LISTING_SECONDS = 2.0
 """Time to answer lists that have waited for upstreams with what is there."""
+_LAST_SECONDS = 5.0
+"""The last part of the grace, at most a quarter of it, in which what has come before is answered, and nothing else."""
+_BEGINNING_SECONDS = 0.05
+"""After this time, a request whose response has begun is counted as one that runs."""
 
 
 class Drain:
     """The end of one gateway's service, which begins when it is asked for. `grace` is in seconds.
 
-    `lists` returns the running requests that nobody waits for: they end when nothing else runs, or the grace is over.
+    `running` are the requests that are answered here. `lists` returns those of them that nobody waits for: they end
+    when nothing else runs, or the grace is over.
     """
 
     def __init__(
@@ -40,14 +47,18 @@ class Drain:
         self._lists = lists
         self._grace = grace
         self._asked = anyio.Event()
-        self.also: list[Callable[[], Awaitable[None]]] = []
-        """Waited for within the grace, once the running requests have ended."""
+        self._arriving = 0
+        """Requests that have come, and whose responses have not begun."""
         self.before: list[Callable[[], Awaitable[None]]] = []
         """Called when it begins: other replicas are told."""
-        self.after: list[Callable[[], Awaitable[None]]] = []
-        """Called when the running requests have ended, or the grace has: sessions are handed over."""
         self.meanwhile: list[Callable[[], Coroutine[Any, Any, None]]] = []
         """Run from the beginning on, until `after`: sessions are handed over before, where nothing of them runs."""
+        self.also: list[Callable[[], Awaitable[None]]] = []
+        """Waited for within the grace, once the running requests have ended; asked again when the door is closed."""
+        self.passed_on: list[RunningRequests] = []
+        """Requests that others answer through this gateway: more may come until the door is closed."""
+        self.after: list[Callable[[], Awaitable[None]]] = []
+        """Called when the running requests have ended, or the grace has: sessions are handed over."""
 
     @property
     def has_begun(self) -> bool:
@@ -60,20 +71,43 @@ class Drain:
         self._asked.set()
         return is_first
 
-    async def over(self) -> None:
-        """Wait until it has been asked for, and is over."""
+    @contextmanager
+    def arriving(self) -> Generator[Callable[[], None]]:
+        """Count a request until its response begins, when what this gives is called, or until it ends."""
+        self._arriving += 1
+        is_over = False
+
+        def begun() -> None:
+            nonlocal is_over
+            if not is_over:
+                is_over = True
+                self._arriving -= 1
+
+        try:
+            yield begun
+        finally:
+            begun()
+
+    async def over(self, close_door: Callable[[], Awaitable[None]]) -> None:
+        """Wait until it has been asked for, and is over.
+
+        `close_door` lets nobody connect any more, and waits for what those ask who have connected before.
+        """
         await self._asked.wait()
         running = counted(self._running.number, "request")
         logger.info("stopping: there are no new sessions, and %s may end within %g s", running, self._grace)
         for tell in self.before:
             await tell()
+        last = min(_LAST_SECONDS, self._grace / 4)
         async with background_tasks() as tasks:
             for run in self.meanwhile:
                 tasks.start_soon(run)
-            with anyio.move_on_after(self._grace) as grace:
-                await self._only_lists_wait()
-                for wait in self.also:
-                    await wait()
+            with anyio.move_on_after(self._grace - last):
+                await self._all_ended()
+            await close_door()
+            with anyio.move_on_after(last) as grace:
+                await self._all_ended()
+                await self._nothing_comes()
             await self._end_lists()
         if grace.cancelled_caught:
             what = counted(self._running.number, "request") if self._running.number else "long calls"
@@ -81,9 +115,23 @@ class Drain:
         for tell in self.after:
             await tell()
 
-    async def _only_lists_wait(self) -> None:
+    async def _all_ended(self) -> None:
         while self._running.number > self._waiting:  # noqa: ASYNC110 - two things decide on it
             await anyio.sleep(_LOOK_SECONDS)
+        for wait in self.also:
+            await wait()
+
+    async def _nothing_comes(self) -> None:
+        """Wait until nothing has run, nor has been on its way here, for a moment."""
+        was_quiet = False
+        while not (was_quiet and self._is_quiet):
+            was_quiet = self._is_quiet
+            await anyio.sleep(_BEGINNING_SECONDS)
+
+    @property
+    def _is_quiet(self) -> bool:
+        passed_on = sum(one.number for one in self.passed_on)
+        return not self._arriving and not passed_on and self._running.number <= self._waiting
 
     async def _end_lists(self) -> None:
         """Answer the lists that still wait with what is there."""
@@ -98,7 +146,7 @@ class Drain:
         return 0 if lists is None else lists.number
 
     def refusing_sessions(self, app: ASGIApp) -> ASGIApp:
-        """Wrap an endpoint: from then on, it opens no sessions, and keeps no connections open for further requests."""
+        """Wrap an endpoint: from then on, it opens no sessions."""
         return _RefusingSessions(app, self)
 
 
@@ -108,40 +156,44 @@ class _RefusingSessions:
         self._drain = drain
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_and_close(message: Message) -> None:
-            if message["type"] == "http.response.start" and self._drain.has_begun:
-                others = [(name, value) for name, value in message["headers"] if name.lower() != b"connection"]
-                message = {**message, "headers": [*others, (b"connection", b"close")]}
-            await send(message)
-
         if self._drain.has_begun and opens_session(scope):
             words = "the gateway is about to stop: open the session in a moment"
-            return await refused_response(503, words, {"Retry-After": _RETRY_SECONDS})(scope, receive, send_and_close)
-        return await self._app(scope, receive, send_and_close)
+            return await refused_response(503, words, {"Retry-After": _RETRY_SECONDS})(scope, receive, send)
+        return await self._app(scope, receive, send)
 
 
 class TellingOfTheEnd:
-    """ASGI middleware: a request that is cancelled because the gateway stops is answered by an error that says so."""
+    """ASGI middleware around everything: from the beginning of the end on, no connection is kept for more requests.
+
+    A request that is cancelled because the gateway stops is answered by an error that says so.
+    """
 
     def __init__(self, app: ASGIApp, drain: Drain) -> None:
         self._app = app
         self._drain = drain
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
         has_begun = False
 
         async def sending(message: Message) -> None:
             nonlocal has_begun
             has_begun = True
+            if message["type"] == "http.response.start" and self._drain.has_begun:
+                others = [(name, value) for name, value in message["headers"] if name.lower() != b"connection"]
+                message = {**message, "headers": [*others, (b"connection", b"close")]}
+            begun()
             await send(message)
 
-        try:
-            await self._app(scope, receive, sending)
-        except anyio.get_cancelled_exc_class():
-            if scope["type"] == "http" and self._drain.has_begun and not has_begun:
-                with anyio.CancelScope(shield=True):
-                    await refused_response(502, LOST)(scope, receive, send)
-            raise
+        with self._drain.arriving() as begun:
+            try:
+                return await self._app(scope, receive, sending)
+            except anyio.get_cancelled_exc_class():
+                if self._drain.has_begun and not has_begun:
+                    with anyio.CancelScope(shield=True):
+                        await refused_response(502, LOST)(scope, receive, send)
+                raise
 
 
 def opens_session(scope: Scope) -> bool:

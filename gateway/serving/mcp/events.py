@@ -156,6 +156,11 @@ class SessionEvents(EventStore):
             self._open[stream_id] = stream
         return stream
 
+    @property
+    def is_answering(self) -> bool:
+        """Whether a request whose stream has begun has no answer yet."""
+        return any(stream.request is not None for stream in self._open.values())
+
     def undelivered(self) -> list[dict[str, Any]]:
         """Return the events of answered requests whose hosts have not got the answer, as JSON (`restore`)."""
         lacking = [one for one in self.kept.values() if one.stream.ended and not one.stream.delivered]

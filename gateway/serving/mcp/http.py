@@ -138,7 +138,9 @@ def http_app(
     if cluster is not None:
         attended = cluster.in_sessions(attended, manager)
         drain.before.append(cluster.draining)
-        drain.also.append(service.long_calls_ended)  # any replica has their outcomes afterwards
+        drain.meanwhile.append(cluster.leaving)
+        drain.also += (service.long_calls_ended, cluster.known)  # any replica has the outcomes of calls afterwards
+        drain.passed_on.append(cluster.passing)
         drain.after.append(cluster.left)
 
     def endpoint(path: str, app: ASGIApp, *, by_header: bool = True) -> list[BaseRoute]:

@@ -66,10 +66,25 @@ class ResumableSessions(StreamableHTTPSessionManager):
         """Whether a session is open."""
         return session in self._server_instances
 
-    def undelivered(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-        """Return the answers that hosts have not got, by session (`cluster_port.SessionsPort`)."""
-        found = {session: store.undelivered() for session, store in self._stores.items()}
-        return {session: events for session, events in found.items() if events}
+    def open_sessions(self) -> Sequence[str]:
+        """Return the ids of the open sessions."""
+        return tuple(self._server_instances)
+
+    def is_answering(self, session: str) -> bool:
+        """Whether a request of a session has no answer yet (`cluster_port.SessionsPort`)."""
+        store = self._stores.get(session)
+        return store is not None and store.is_answering
+
+    def undelivered(self, session: str) -> Sequence[Mapping[str, Any]]:
+        """Return the answers that the host has not got (`cluster_port.SessionsPort`)."""
+        store = self._stores.get(session)
+        return [] if store is None else store.undelivered()
+
+    async def end(self, session: str) -> None:
+        """End a session, with the streams that its host listens to."""
+        transport = self._server_instances.get(session)
+        if transport is not None:
+            await self._discard_session(session, transport)
 
     async def adopt(
         self, session: str, scope: Scope, requests: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, Any]]

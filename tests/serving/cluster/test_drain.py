@@ -97,6 +97,30 @@ def test_a_session_goes_on_elsewhere_at_once(replicas: Replicas, host: Callable[
     assert late.call(second, "all__count").startswith("2 ")
 
 
+def test_sessions_of_which_nothing_runs_go_on_elsewhere_meanwhile(
+    replicas: Replicas, host: Callable[..., Host]
+) -> None:
+    first, second = replicas.start(), replicas.start()
+    busy, idle, listening, stateful = host(), host(), host(BOB), host(BOB)
+    for one in (busy, idle, listening, stateful):
+        one.open(first)
+    assert stateful.call(first, "own__count").startswith("1 ")
+    with ThreadPoolExecutor() as threads:
+        running = threads.submit(busy.call, first, "all__sleep", seconds=5)
+        time.sleep(0.5)
+        with listening.stream(first) as events:
+            stopping(first)
+            list(events)  # its session has been left
+        for one in (idle, listening):
+            assert one.call(second, "all__count")
+            second.line_with("is taken over from replica that left it")
+        assert idle.call(first, "all__count"), "passed on by the one that has left it"
+        assert stateful.call(second, "own__count").startswith("2 "), "what upstreams keep stays until the end"
+        assert not running.done()
+        assert running.result(A_MINUTE)
+    assert first.process.wait(A_MINUTE) == 0
+
+
 def test_an_answer_that_the_host_has_not_got_is_left_behind_for_it(
     replicas: Replicas, host: Callable[..., Host]
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.serving.cluster.hop_mark import HEADER, HopMarks, remember_path
+from gateway.serving.mcp.cluster_port import HOP_SCOPE
 from gateway.serving.mcp.request_caller import CHOOSES_SCOPE
 
 
@@ -32,9 +33,17 @@ SECOND = HopMarks("second", lambda: b"k" * 32, CLOCK)
 
 def test_a_mark_says_where_the_request_came_from() -> None:
     hop = SECOND.read(request(FIRST.make("second", request())))
-    assert hop == ("10.0.0.7", "https", False)
+    assert hop == ("10.0.0.7", "https", False, 1)
     hop = SECOND.read(request(FIRST.make("second", request() | {CHOOSES_SCOPE: True})))
-    assert hop == ("10.0.0.7", "https", True)
+    assert hop == ("10.0.0.7", "https", True, 1)
+
+
+def test_it_is_counted_how_often_a_request_is_passed_on() -> None:
+    hop = SECOND.read(request(FIRST.make("second", request())))
+    third = HopMarks("third", lambda: b"k" * 32, CLOCK)
+    again = third.read(request(SECOND.make("third", request() | {HOP_SCOPE: hop})))
+    assert again is not None
+    assert again.number == 2
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from starlette.types import Scope
 from gateway.serving.cluster.forward_request import Forwarder, forwarding_client
 from gateway.serving.cluster.hop_mark import HopMarks
 from gateway.serving.cluster.keys import TAG
+from gateway.serving.cluster.leave_sessions import LeaveSessions
 from gateway.serving.cluster.replicas import Replica, Replicas, new_id
 from gateway.serving.cluster.session_forwarding import SessionForwarding
 from gateway.serving.cluster.session_index import SessionIndex, SessionRecord
@@ -32,8 +33,17 @@ class NoSessions:
     ) -> bool:
         return False
 
-    def undelivered(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-        return {}
+    def open_sessions(self) -> Sequence[str]:
+        return []
+
+    def is_answering(self, session: str) -> bool:
+        return False
+
+    def undelivered(self, session: str) -> Sequence[Mapping[str, Any]]:
+        return []
+
+    async def end(self, session: str) -> None:
+        raise AssertionError("there are none")
 
 
 async def test_nothing_is_kept_of_ids_that_are_made_up_while_redis_is_away() -> None:
@@ -51,14 +61,16 @@ async def test_nothing_is_kept_of_ids_that_are_made_up_while_redis_is_away() -> 
         return None
 
     async with forwarding_client() as client:
+        sessions, index = NoSessions(), SessionIndex(redis, own, 60.0)
         forwarding = SessionForwarding(
             PlainTextResponse("here"),
-            NoSessions(),
+            sessions,
             replicas,
-            SessionIndex(redis, own, 60.0),
+            index,
             Forwarder(client, HopMarks(own, lambda: b"key")),
             adopted,
             no_home,
+            LeaveSessions(sessions, index, lambda: False),
         )
         transport = httpx2.ASGITransport(forwarding)
         async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as host:

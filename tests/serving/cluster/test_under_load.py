@@ -43,6 +43,7 @@ class Caller:
         self.host = host
         self.balancer = balancer
         self.outcomes: Counter[str] = Counter()
+        self.whys: list[str] = []
         self.stopped = threading.Event()
         if host.revision != "2026-07-28":
             balancer.sent(host.open)
@@ -58,6 +59,7 @@ class Caller:
             return "broken off"  # at the replica itself: a load balancer answers 502 for it
         if text.split()[0].isdigit():
             return "answered"
+        self.whys.append(text)
         if "try again in a moment" in text:
             time.sleep(0.5)
             return "to be tried again"
@@ -99,7 +101,7 @@ def test_no_call_fails_while_every_replica_is_replaced(replicas: Replicas, host:
         for run in runs:
             run.result(A_MINUTE)
     for caller in callers:
-        assert set(caller.outcomes) == {"answered"}, (caller.host.revision, caller.outcomes)
+        assert set(caller.outcomes) == {"answered"}, (caller.host.revision, caller.outcomes, caller.whys)
         assert caller.outcomes["answered"] > 5
 
 

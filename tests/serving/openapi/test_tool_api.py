@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import anyio
+import anyio.lowlevel
 import httpx2
 import pytest
 from openapi_spec_validator import validate
@@ -310,7 +311,7 @@ async def test_a_gateway_that_is_told_to_stop_lets_a_call_end(api: Api) -> None:
             await anyio.sleep(0.01)
         there.drain.ask()
         with anyio.move_on_after(0.5):
-            await there.drain.over()
+            await there.drain.over(anyio.lowlevel.checkpoint)
             raise AssertionError("the gateway has not waited for the call")
         tasks.cancel_scope.cancel()
 
