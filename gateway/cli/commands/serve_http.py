@@ -151,7 +151,10 @@ async def serve_http_with(
         ):
             router = gateway.router
             join(cluster, gateway, serving)
-            access.rates.shared = None if cluster is None else cluster.use
+            if cluster is not None:
+                access.rates.shared = cluster.use
+                if authorization is not None:
+                    authorization.shared = cluster.use
             record_access(gateway.audit, access, authorization)
             running = serving.running
             document = client_document(own.public_url) if own.public_url else None

@@ -19,6 +19,7 @@ from gateway.config.claim_header_settings import COMPANY, company_claims
 from gateway.config.schema import Settings
 from gateway.core.model.json_values import as_object
 from gateway.errors import ConfigError, StateUnavailable
+from gateway.routing.replica_port import SharedUse
 from gateway.serving.access import Fault, Identified
 from gateway.serving.access.tokens import ACCESS_PREFIX
 from gateway.serving.authorization import approvals
@@ -64,6 +65,8 @@ class AuthorizationServer:
         """Who is told of logins and approvals."""
         provider = Provider(server, state, self._may_use, self.listeners, clock)
         self._programs = ProgramEndpoints(provider, state, self.is_resource, self._forget, self.listeners)
+        self.shared: SharedUse | None = None
+        """Counts failed attempts to log in for several replicas together, if there are any."""
         self._persons = PersonEndpoints(
             server,
             place,
@@ -74,6 +77,7 @@ class AuthorizationServer:
             lambda: self._upstreams,
             lambda: self._claims,
             clock,
+            lambda: self.shared,
         )
         self._known: dict[str, tuple[float, approvals.Token]] = {}
 

@@ -9,6 +9,9 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
+from gateway.errors import StateUnavailable
+from gateway.routing.replica_port import SharedUse
+
 _COST = 1 << 15
 """scrypt's N: 32 MiB and about 80 ms for each attempt."""
 _BLOCK = 8
@@ -17,6 +20,7 @@ _SALT_BYTES, _HASH_BYTES = 16, 32
 _FREE = 5
 _LONGEST_PAUSE = 60.0
 _FORGOTTEN = 3_600.0
+_SHARED = "wrong passphrase for"
 _REMEMBERED = 100_000
 """Names. Trying that many takes longer than an hour, so nobody makes the gateway forget one by trying others."""
 
@@ -58,10 +62,16 @@ class Attempts:
     """Counts failed attempts to log in by name: after a few, each has to wait longer, up to a minute.
 
     They are counted by name and not by address: behind a proxy all have the same address, and an attacker has many.
+    `shared` returns what counts them for several replicas together, if there are any.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        shared: Callable[[], SharedUse | None] = lambda: None,
+    ) -> None:
         self._clock = clock
+        self._shared = shared
         self._failed: OrderedDict[str, tuple[int, float]] = OrderedDict()
 
     def wait(self, name: str) -> int:
@@ -77,6 +87,17 @@ class Attempts:
         self._failed[name] = (count + 1 if now - at < _FORGOTTEN else 1, now)
         if len(self._failed) > _REMEMBERED:
             self._failed.popitem(last=False)
+
+    async def tell(self, name: str) -> None:
+        """Count an attempt that has failed at all replicas, and let those that others have seen count here too."""
+        if (shared := self._shared()) is None:
+            return
+        try:
+            everywhere = await shared.repeated((_SHARED, name), _FORGOTTEN)
+        except StateUnavailable:  # which the log has said, once
+            return
+        count, at = self._failed.get(name, (0, self._clock()))
+        self._failed[name] = (max(count, everywhere), at)
 
     def succeeded(self, name: str) -> None:
         """Forget the failed attempts with this name."""

@@ -20,6 +20,7 @@ from starlette.responses import RedirectResponse, Response
 from gateway.config.authorization_settings import AuthorizationServerSettings
 from gateway.core.wording import plain
 from gateway.errors import StateUnavailable
+from gateway.routing.replica_port import SharedUse
 from gateway.serving.authorization import pages
 from gateway.serving.authorization.approvals import Approval, digest
 from gateway.serving.authorization.authorize_request import AuthorizeRequest, Place, RefusedRequest, checked_request
@@ -64,6 +65,7 @@ class PersonEndpoints:
         upstreams: Callable[[], Iterable[str]],
         claims: Callable[[], Collection[str]],
         clock: Callable[[], float] = time.time,
+        shared: Callable[[], SharedUse | None] = lambda: None,
     ) -> None:
         self._settings = settings
         self._place = place
@@ -75,7 +77,7 @@ class PersonEndpoints:
         self._claims = claims
         self._clock = clock
         self._browsers = Browsers(is_secure=place.issuer.startswith("https:"))
-        self._attempts = Attempts()
+        self._attempts = Attempts(shared=shared)
         self._hashing = anyio.CapacityLimiter(_HASHING_AT_ONCE)
         self._decisions = PendingRequests(state, PendingDecision, clock)
         self._lines = RepeatedLines(logger)
@@ -120,8 +122,10 @@ class PersonEndpoints:
         given = (form.get("passphrase") or "")[:_LONGEST_PASSPHRASE]
         check = partial(is_passphrase, given, hashes.get(name))
         if not await to_thread.run_sync(check, limiter=self._hashing):
-            # A name that nobody has is not logged: it may be the passphrase, in the wrong field.
+            # A name that nobody has is not logged, nor told: it may be the passphrase, in the wrong field.
             known = name if name in hashes else ""
+            if known:
+                await self._attempts.tell(known)
             self._lines.warn(f"name {known}", f"a wrong passphrase for {known or 'somebody unknown'}")
             self._listeners.login_refused(known, address, "a wrong passphrase")
             return self._login_page(asked, cookie, "The name or the passphrase is wrong.", status=403)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -75,14 +75,14 @@ class Site:
         """Log in; the answer sends the browser to the page that asks for the approval."""
         return self.sent(self.address_for(client_id), other or self, "login", name="alice", passphrase=PASSPHRASE)
 
-    def sent(self, address: str, to: "Site", action: str, **fields: str) -> httpx2.Response:
+    def sent(self, address: str, to: "Site", action: str, expected: int = 303, **fields: str) -> httpx2.Response:
         """Open a page here, and send its form to a gateway, in one browser."""
         page = self.http.get(address)
         to.http.cookies.update(self.http.cookies)
         found = re.search(r'name="csrf" value="([^"]*)"', page.text)
         assert found, page.text
         answer = to.http.post(address, data={"csrf": found[1], "action": action, **fields})
-        assert answer.status_code == 303, answer.text
+        assert answer.status_code == expected, answer.text
         return answer
 
     def token(self, **form: str) -> httpx2.Response:
@@ -126,15 +126,15 @@ def shared(request: pytest.FixtureRequest) -> Shared:
     return Shared(url, postgres_server.PASSWORD, server.stop, server.start)
 
 
-@pytest.fixture
-def sites(shared: Shared, tmp_path: Path) -> Generator[tuple[Site, Site]]:
+@contextmanager
+def two(shared: Shared, tmp_path: Path, more: str = "") -> Generator[tuple[Site, Site]]:
     with ExitStack() as stack:
 
         def site(name: str) -> Site:
             folder = tmp_path / name
             folder.mkdir()
             config = folder / "mcp-gateway.toml"
-            config.write_text(CONFIG % {"hash": passphrase_hash(), "state": shared.url}, "utf-8")
+            config.write_text(CONFIG % {"hash": passphrase_hash(), "state": shared.url} + more, "utf-8")
             password = shared.password.replace(" ", "%20")
             serving = Serving(config, "--debug", STATE_PASSWORD=password, MCP_GATEWAY_STATE=str(folder / "state"))
             stack.callback(serving.end)
@@ -143,6 +143,12 @@ def sites(shared: Shared, tmp_path: Path) -> Generator[tuple[Site, Site]]:
             return made
 
         yield site("first"), site("second")
+
+
+@pytest.fixture
+def sites(shared: Shared, tmp_path: Path) -> Generator[tuple[Site, Site]]:
+    with two(shared, tmp_path) as made:
+        yield made
 
 
 def test_what_one_gateway_gives_and_takes_counts_at_the_other(sites: tuple[Site, Site]) -> None:
@@ -248,3 +254,14 @@ def command_in(tmp_path: Path, shared: Shared) -> Callable[..., str]:
         return done.stdout
 
     return run
+
+
+@pytest.mark.parametrize("shared", ["redis"], indirect=True)
+def test_replicas_count_wrong_passphrases_together(shared: Shared, tmp_path: Path) -> None:
+    with two(shared, tmp_path, f'[cluster]\nurl = "{shared.url}"\n') as (first, second):
+        address = first.address_for(first.register())
+        for _ in range(5):
+            first.sent(address, first, "login", 403, name="alice", passphrase="wrong")
+        first.sent(address, first, "login", 429, name="alice", passphrase="wrong")
+        second.sent(address, second, "login", 403, name="alice", passphrase="wrong")
+        second.sent(address, second, "login", 429, name="alice", passphrase=PASSPHRASE)
