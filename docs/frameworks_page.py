@@ -84,7 +84,7 @@ def _section(record: Record) -> list[str]:
         f"Run on {record.date}. Cases not listed are seen in every setting.",
         "",
     ]
-    notes = notes_of(record)
+    notes = notes_of(record.name, "framework")
     for api, settings in record.findings.items():
         lines += [f"### {record.title} on {api}, {record.models[api]}", ""]
         lines += [f"| a tool returns | {' | '.join(SETTINGS.values())} | because |", f"|{'---|' * (len(SETTINGS) + 2)}"]

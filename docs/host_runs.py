@@ -48,7 +48,7 @@ def _row(record: Record, api: str) -> str:
 
 
 def _section(record: Record) -> list[str]:
-    apis = notes_of(record)
+    apis = notes_of(record.name, "host")
     lines = [f"## {record.title}", "", f"{record.package} {record.version}. Cases not listed are seen in both.", ""]
     for name, settings in record.findings.items():
         lines += [f"### {record.title} on {name}, {record.models[name]}", ""]

@@ -63,6 +63,11 @@ def _many(profile: Profile) -> bool | None:
     return True if profile.image.max_count is None else None
 
 
+def _long(profile: Profile) -> bool | None:
+    """The lab looks for the beginning of a text, so that `seen` does not say that all of it has arrived."""
+    return True if profile.text.max_chars is None or profile.text.max_chars >= _LONG else None
+
+
 def _embedded(profile: Profile) -> bool | None:
     """To send it as an image is no harm to a host that shows it anyway."""
     if profile.image.show != "native":
@@ -77,7 +82,9 @@ def _structured(profile: Profile) -> bool | None:
 
 def _beside(profile: Profile) -> bool | None:
     host = profile.structured.host
-    return None if host == "unknown" or profile.image.show != "native" else host != "replaces-all"
+    if host in ("unknown", "beside", "dumped") or profile.image.show != "native":
+        return None  # Where both are written, the case is lost because the model reads its text twice.
+    return host != "replaces-all"
 
 
 def _data_alone(_profile: Profile, cell: Cell) -> Values:
@@ -130,8 +137,8 @@ RULES: Mapping[str, CaseRule] = {
         CaseRule(
             "long",
             "text.max_chars",
-            lambda profile: profile.text.max_chars is None or profile.text.max_chars >= _LONG,
-            lambda _profile, cell: {"text.max_chars": _LONG} if _seen(cell) else {},
+            _long,
+            lambda _profile, _cell: {},
         ),
     )
 }

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from gateway.hosts.simulators.hosts import SIMULATORS
 from gateway.hosts.simulators.originals import original_images
@@ -16,7 +16,6 @@ from lab.frameworks import Api, Framework, framework_files, frameworks
 from lab.hosts import Host, HostApi, host_files, hosts
 from lab.judge import Finding, judged
 from lab.lab_table import through
-from lab.record import Record
 
 Found = Mapping[str, Mapping[str, Finding]]
 """By setting, by case."""
@@ -37,13 +36,13 @@ def explanation(api: ApiNotes, case: str, known: Mapping[str, Case], finding: Fi
     return next((api.cannot[kind] for kind in _kinds(known[case]) if kind in api.cannot), None)
 
 
-def notes_of(run: Record) -> Mapping[str, ApiNotes]:
-    """What the file of a host or framework says of it, by model API; empty if it has none any more."""
+def notes_of(name: str, kind: Literal["host", "framework"]) -> Mapping[str, ApiNotes]:
+    """What the file of a host or framework says of it, by model API; empty if it has none."""
     known: Sequence[Host | Framework] = ()
-    if run.program:
-        known = frameworks(run.name) if run.name in framework_files() else ()
-    elif run.name in host_files():
-        known = hosts(run.name)
+    if kind == "framework":
+        known = frameworks(name) if name in framework_files() else ()
+    elif name in host_files():
+        known = hosts(name)
     return {api.name: api for one in known for api in one.apis}
 
 

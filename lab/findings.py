@@ -15,6 +15,7 @@ from gateway.core.profiles.matrix import CaseRecord, Cell
 from gateway.core.profiles.profile import Profile
 from gateway.core.profiles.profile_words import NAMELESS, value_words
 from lab.case_rules import RULES, CaseRule
+from lab.explain import notes_of
 from lab.profile_text import NewFact
 
 _TELLS = ("seen", "named", "lost")
@@ -66,7 +67,7 @@ def _of_calibration(records: Sequence[CaseRecord], profile: Profile) -> ProfileF
 
 
 def _of_run(records: Sequence[CaseRecord], profile: Profile) -> ProfileFindings:
-    found = ProfileFindings()
+    found, notes = ProfileFindings(), notes_of(records[0].host, records[0].kind)
     for case, rule in RULES.items():
         by_api = {one.model_api or "": one.directly for one in _usable(records, case, rule) if one.directly}
         wrong = {api: cell for api, cell in by_api.items() if _contradicts(rule, profile, cell)}
@@ -75,6 +76,9 @@ def _of_run(records: Sequence[CaseRecord], profile: Profile) -> ProfileFindings:
             continue
         first = next(one for one in records if one.case == case)
         what = f"{first.returns}: {_words(wrong)}"
+        if why := [notes[api].reviewed[case] for api in wrong if api in notes and case in notes[api].reviewed]:
+            found.remarks.append(f"{what}; the profile stays as it is: {why[0]}")
+            continue
         values = [rule.values(profile, cell) for cell in wrong.values()]
         if len(wrong) < len(by_api) or any(one != values[0] for one in values) or not values[0]:
             others = sorted(by_api.keys() - wrong)

@@ -30,7 +30,7 @@ def run_records(run: Record) -> Iterator[CaseRecord]:
     """What one run of a host or a framework says."""
     command = "make frameworks" if run.program else "make lab"
     evidence = CaseEvidence(level="run", reference=f"{command}, {run.package} {run.version}")
-    apis = notes_of(run)
+    apis = notes_of(run.name, "framework" if run.program else "host")
     for api, settings in run.findings.items():
         gateway = through(settings)
         for case, found in settings["alone"].items():
