@@ -63,11 +63,6 @@ def _many(profile: Profile) -> bool | None:
     return True if profile.image.max_count is None else None
 
 
-def _long(profile: Profile) -> bool | None:
-    """The lab looks for the beginning of a text, so that `seen` does not say that all of it has arrived."""
-    return True if profile.text.max_chars is None or profile.text.max_chars >= _LONG else None
-
-
 def _embedded(profile: Profile) -> bool | None:
     """To send it as an image is no harm to a host that shows it anyway."""
     if profile.image.show != "native":
@@ -82,9 +77,7 @@ def _structured(profile: Profile) -> bool | None:
 
 def _beside(profile: Profile) -> bool | None:
     host = profile.structured.host
-    if host in ("unknown", "beside", "dumped") or profile.image.show != "native":
-        return None  # Where both are written, the case is lost because the model reads its text twice.
-    return host != "replaces-all"
+    return None if host == "unknown" or profile.image.show != "native" else host != "replaces-all"
 
 
 def _data_alone(_profile: Profile, cell: Cell) -> Values:
@@ -137,7 +130,7 @@ RULES: Mapping[str, CaseRule] = {
         CaseRule(
             "long",
             "text.max_chars",
-            _long,
+            lambda profile: profile.text.max_chars is None or profile.text.max_chars >= _LONG,
             lambda _profile, _cell: {},
         ),
     )
