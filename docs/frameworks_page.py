@@ -4,7 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from lab.cases import cases
+from lab.explain import explained, notes_of
 from lab.judge import Finding
+from lab.lab_table import through
 from lab.record import Record, records
 
 SETTINGS = {
@@ -27,6 +29,7 @@ about itself.
 | gateway | connected to `mcp-gateway serve --http`, at `/mcp` |
 | gateway, profile named | the same, with the framework's profile in the url: `/mcp/<profile>` |
 | gateway and proxy | the same, with the model called through the gateway's `[model_proxy]` |
+| because | why the model does not see all of it with the profile named: what the framework cannot do |
 
 | word | |
 |---|---|
@@ -81,11 +84,13 @@ def _section(record: Record) -> list[str]:
         f"Run on {record.date}. Cases not listed are seen in every setting.",
         "",
     ]
+    notes = notes_of(record.name, "framework")
     for api, settings in record.findings.items():
         lines += [f"### {record.title} on {api}, {record.models[api]}", ""]
-        lines += [f"| a tool returns | {' | '.join(SETTINGS.values())} |", f"|{'---|' * (len(SETTINGS) + 1)}"]
+        lines += [f"| a tool returns | {' | '.join(SETTINGS.values())} | because |", f"|{'---|' * (len(SETTINGS) + 2)}"]
         lines += [
-            f"| {case.title} | {' | '.join(_words(settings, setting, name) for setting in SETTINGS)} |"
+            f"| {case.title} | {' | '.join(_words(settings, setting, name) for setting in SETTINGS)} "
+            f"| {explained(notes.get(api), name, through(settings)[name])} |"
             for name, case in cases().items()
             if any(by_case[name].word != "seen" for by_case in settings.values())
         ]

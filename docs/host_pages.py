@@ -128,7 +128,10 @@ def _json(host: HostFormat) -> str:
 
 def _yaml(host: HostFormat) -> str:
     entry = host.entry("gateway", _LAUNCH)
-    return Document("", "yaml", host.name).with_server(host.table, "gateway", entry).text.rstrip()
+    document = Document("", "yaml", host.name).with_server(host.table, "gateway", entry)
+    for setting, value in host.settings.items():
+        document = document.with_setting(setting, value)
+    return document.text.rstrip()
 
 
 def _toml(host: HostFormat) -> str:

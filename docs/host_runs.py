@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from gateway.core.profiles.profile import Profile
 from gateway.core.profiles.profile_words import NAMELESS, known_from, own_evidence
 from lab.cases import cases
-from lab.explain import explanation
-from lab.hosts import Host, HostApi, host_files, hosts, unavailable
+from lab.explain import explained, notes_of
+from lab.hosts import host_files, unavailable
 from lab.judge import Finding
 from lab.lab_table import counted, through
 from lab.record import FOLDER, HOSTS_FOLDER, Record, records
@@ -30,10 +30,10 @@ _REPORTED = ("maintainer", "user_report")
 
 def lab_page() -> str:
     """The whole page."""
-    known = {host.name: host for host in hosts() if (HOSTS_FOLDER / f"{host.name}.toml").exists()}
+    known = host_files()
     found = [record for record in records(HOSTS_FOLDER) if record.name in known]
     parts = [_BEFORE + "\n".join(_row(record, api) for record in found for api in record.findings), ""]
-    parts += [line for record in found for line in _section(record, known[record.name])]
+    parts += [line for record in found for line in _section(record)]
     parts += ["## Hosts that are not run", "", "| host | why |", "|---|---|"]
     missing = [(one["title"], one["why"]) for one in unavailable().values()]
     parts += [f"| {title} | {why} |" for title, why in sorted(missing, key=lambda row: row[0].casefold())]
@@ -47,15 +47,15 @@ def _row(record: Record, api: str) -> str:
     return f"| {name} | {record.version} | {record.date} | {api} | {counts} | `{record.profiles[api]}` |"
 
 
-def _section(record: Record, host: Host) -> list[str]:
-    apis = {api.name: api for api in host.apis}
+def _section(record: Record) -> list[str]:
+    apis = notes_of(record.name, "host")
     lines = [f"## {record.title}", "", f"{record.package} {record.version}. Cases not listed are seen in both.", ""]
     for name, settings in record.findings.items():
         lines += [f"### {record.title} on {name}, {record.models[name]}", ""]
         lines += ["| a tool returns | directly | with the gateway | because |", "|---|---|---|---|"]
         lines += [
             f"| {case.title} | {_word(settings['alone'][key])} | {_word(through(settings)[key])} "
-            f"| {_because(apis[name], key, through(settings)[key])} |"
+            f"| {explained(apis.get(name), key, through(settings)[key])} |"
             for key, case in cases().items()
             if any(by_case[key].word != "seen" for by_case in settings.values())
         ]
@@ -65,10 +65,6 @@ def _section(record: Record, host: Host) -> list[str]:
 
 def _word(found: Finding) -> str:
     return f"{found.word}, {found.shown} of {found.images} pictures" if found.images > 1 else found.word
-
-
-def _because(api: HostApi, case: str, found: Finding) -> str:
-    return "" if found.word == "seen" else explanation(api, case, cases(), found) or ""
 
 
 def measured(profiles: Mapping[str, Profile]) -> dict[str, str]:

@@ -56,6 +56,8 @@ A record is one host and one case:
 | `refused` | the model API answers 400 |
 | `failed` | the host ended, or no result reached the model |
 
+Of what is not `seen`, `why` says what the lab found, and `because`, with the gateway, what the host cannot do.
+
 | evidence | |
 |---|---|
 | `run` | the lab ran the host: [how](lab.md) |
@@ -174,8 +176,12 @@ def _verdict(cell: Cell | None) -> str:
     if cell is None:
         return ""
     counts = f" <small>{cell.shown} of {cell.of} images</small>" if cell.of and cell.of > 1 else ""
-    why = f" <small>{escape(cell.why)}</small>" if cell.why else ""
+    why = "".join(f" <small>{escape(words)}</small>" for words in (cell.why, _because(cell)) if words)
     return f'<span class="verdict {cell.verdict}">{cell.verdict}</span>{counts}{why}'
+
+
+def _because(cell: Cell) -> str:
+    return f"because {cell.because}" if cell.because else ""
 
 
 def _known(record: CaseRecord) -> str:

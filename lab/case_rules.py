@@ -131,7 +131,7 @@ RULES: Mapping[str, CaseRule] = {
             "long",
             "text.max_chars",
             lambda profile: profile.text.max_chars is None or profile.text.max_chars >= _LONG,
-            lambda _profile, cell: {"text.max_chars": _LONG} if _seen(cell) else {},
+            lambda _profile, _cell: {},
         ),
     )
 }

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lab.api_notes import ApiNotes, notes_in
+
 ROOT = Path(__file__).resolve().parent.parent
 FILES = Path(__file__).parent / "frameworks"
 PROGRAMS = ROOT / "examples" / "agents"
@@ -36,7 +38,7 @@ class LabError(Exception):
 
 
 @dataclass(frozen=True)
-class Api:
+class Api(ApiNotes):
     """A model API that a framework speaks: the model it asks for, and the profile to name for it at the gateway."""
 
     name: str
@@ -102,16 +104,21 @@ def frameworks(names: str = "") -> tuple[Framework, ...]:
     Raises:
         LabError: a name is unknown.
     """
-    known = {path.stem: path for path in sorted(FILES.glob("*.toml"))}
+    known = framework_files()
     wanted = names.replace(",", " ").split() or list(known)
     if unknown := [name for name in wanted if name not in known]:
         raise LabError(f"no framework is called {', '.join(unknown)}; there are {', '.join(known)}")
     return tuple(_framework(name, tomllib.loads(known[name].read_text("utf-8"))) for name in wanted)
 
 
+def framework_files() -> Mapping[str, Path]:
+    """The file of every framework by the framework's name."""
+    return {path.stem: path for path in sorted(FILES.glob("*.toml"))}
+
+
 def _framework(name: str, data: Mapping[str, Any]) -> Framework:
     apis = (
-        Api(api, values.get("model") or MODELS[api], values.get("profile", "default"))
+        Api(api, values.get("model") or MODELS[api], values.get("profile", "default"), **notes_in(data, values))
         for api, values in data["apis"].items()
     )
     program = PROGRAMS / data.get("program", f"with_{name.replace('-', '_')}.py")

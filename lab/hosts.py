@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lab.api_notes import NOTES, ApiNotes, notes_in
 from lab.frameworks import MODELS, LabError, run_command
 
 FILES = Path(__file__).parent / "hosts"
@@ -16,12 +17,10 @@ UNAVAILABLE = FILES / "unavailable.toml"
 INSTALLED = Path(sys.prefix) / "lab"
 NODE = Path(sys.prefix) / "node"
 NPM = NODE / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-KINDS = ("pictures", "documents", "audio")
-"""What `cannot` may name beside cases: a kind of content that the host does not show its model."""
 
 
 @dataclass(frozen=True)
-class HostApi:
+class HostApi(ApiNotes):
     """A model API that a host speaks, and how the host is set up for it.
 
     `files` are written into its home, by their path in it. They and `start` and `environment` may have placeholders:
@@ -31,16 +30,9 @@ class HostApi:
     name: str
     model: str
     profile: str
-    simulator: str | None
     start: Sequence[str]
     files: Mapping[str, str] = field(default_factory=dict[str, str])
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
-    cannot: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Why a case, or all of a kind, cannot be seen, even through the gateway."""
-    not_yet: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Why the gateway does not have a case seen although the host could show it: what is known and open."""
-    differs: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Cases of which the simulator says something else, and why that is open."""
 
 
 @dataclass(frozen=True)
@@ -156,11 +148,7 @@ def load_host(path: Path) -> Host:
 
 def _host(name: str, data: Mapping[str, Any]) -> Host:
     known = {"title", "npm", "pypi", "program", "profile", "start", "files", "environment", "apis"}
-    if (
-        unknown := set(data)
-        - known
-        - {*("simulator", "scripts", "beside", "seconds", "python", "cannot", "not_yet", "differs")}
-    ):
+    if unknown := set(data) - known - {*("simulator", "scripts", "beside", "seconds", "python"), *NOTES}:
         raise ValueError(f"unknown keys: {', '.join(sorted(unknown))}")
     installer = next((kind for kind in ("npm", "pypi") if kind in data), "none")
     apis = tuple(_api(api, data, values) for api, values in data["apis"].items())
@@ -182,11 +170,8 @@ def _api(name: str, host: Mapping[str, Any], own: Mapping[str, Any]) -> HostApi:
         name,
         own.get("model") or MODELS[name],
         own.get("profile") or host["profile"],
-        own.get("simulator") or host.get("simulator"),
         own.get("start") or host["start"],
         {**host.get("files", {}), **own.get("files", {})},
         {**host.get("environment", {}), **own.get("environment", {})},
-        {**host.get("cannot", {}), **own.get("cannot", {})},
-        {**host.get("not_yet", {}), **own.get("not_yet", {})},
-        {**host.get("differs", {}), **own.get("differs", {})},
+        **notes_in(host, own),
     )

@@ -23,7 +23,7 @@ def table(names: Collection[str] | None = None) -> str:
 
 def through(settings: Mapping[str, Mapping[str, Finding]]) -> Mapping[str, Finding]:
     """The findings with the gateway."""
-    return next(settings[name] for name in _THROUGH if name in settings)
+    return next((settings[name] for name in _THROUGH if name in settings), dict[str, Finding]())
 
 
 def counted(findings: Iterable[Finding]) -> str:

@@ -14,6 +14,7 @@ from gateway.core.profiles.profile import Profile
 from gateway.core.profiles.profile_words import NAMELESS, own_evidence
 from lab.case_rules import RULES
 from lab.cases import cases
+from lab.explain import explained, notes_of
 from lab.frameworks import ROOT
 from lab.judge import Finding
 from lab.lab_table import through
@@ -29,6 +30,7 @@ def run_records(run: Record) -> Iterator[CaseRecord]:
     """What one run of a host or a framework says."""
     command = "make frameworks" if run.program else "make lab"
     evidence = CaseEvidence(level="run", reference=f"{command}, {run.package} {run.version}")
+    apis = notes_of(run.name, "framework" if run.program else "host")
     for api, settings in run.findings.items():
         gateway = through(settings)
         for case, found in settings["alone"].items():
@@ -43,15 +45,15 @@ def run_records(run: Record) -> Iterator[CaseRecord]:
                 case=case,
                 returns=cases()[case].title if case in cases() else case,
                 directly=_cell(found),
-                gateway=_cell(gateway[case]),
+                gateway=_cell(gateway[case], explained(apis.get(api), case, gateway[case])),
                 evidence=evidence,
                 date=date.fromisoformat(run.date),
             )
 
 
-def _cell(found: Finding) -> Cell:
+def _cell(found: Finding, because: str = "") -> Cell:
     counts = {"shown": found.shown, "of": found.images} if found.images else {}
-    return Cell(verdict=found.word, why=found.why, **counts)
+    return Cell(verdict=found.word, why=found.why, because=because, **counts)
 
 
 def profile_records(profiles: Mapping[str, Profile]) -> Iterator[CaseRecord]:

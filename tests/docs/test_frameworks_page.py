@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from gateway.hosts.simulators.hosts import SIMULATORS
+from lab.api_notes import KINDS
 from lab.cases import cases
-from lab.frameworks import frameworks
+from lab.explain import faults
+from lab.frameworks import Framework, frameworks
 from lab.record import records
 from lab.run import SETTINGS
 
@@ -56,6 +59,15 @@ def test_no_model_has_less_with_the_gateway_than_without(name: str, api: str, se
     settings = RECORDS[name].findings[api]
     is_worse = settings[setting][case].is_worse_than(settings["alone"][case])
     assert is_worse == ((name, api, setting, case) in SHARED_NAMES | NOT_HEARD)
+
+
+@pytest.mark.parametrize("framework", frameworks(), ids=lambda one: one.name)
+def test_every_cell_with_its_profile_is_seen_or_explained_and_simulators_agree(framework: Framework) -> None:
+    found = RECORDS[framework.name].findings
+    for api in framework.apis:
+        assert api.simulator in SIMULATORS
+        assert {*api.cannot, *api.not_yet, *api.differs, *api.reviewed} <= {*KINDS, *cases()}
+        assert faults(framework, api, found[api.name], cases()) == []
 
 
 @pytest.mark.parametrize("name", RECORDS)

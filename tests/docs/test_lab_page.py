@@ -6,10 +6,11 @@ import pytest
 
 from gateway.config.builtin_profiles import builtin_profiles
 from gateway.hosts.simulators.hosts import SIMULATORS
+from lab.api_notes import KINDS
 from lab.cases import cases
 from lab.explain import explanation, faults
 from lab.host_run import SETTINGS
-from lab.hosts import KINDS, hosts, unavailable
+from lab.hosts import hosts, unavailable
 from lab.record import HOSTS_FOLDER, records
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -32,8 +33,8 @@ def test_every_host_of_the_lab_was_run_as_its_file_says_now() -> None:
 def test_what_a_file_names_exists(name: str) -> None:
     for api in HOSTS[name].apis:
         assert api.profile in builtin_profiles()
-        assert api.simulator is None or api.simulator in SIMULATORS
-        assert {*api.cannot, *api.not_yet, *api.differs} <= {*KINDS, *cases()}
+        assert api.simulator in SIMULATORS, "a host that is run is simulated"
+        assert {*api.cannot, *api.not_yet, *api.differs, *api.reviewed} <= {*KINDS, *cases()}
 
 
 @pytest.mark.parametrize("name", HOSTS)

@@ -42,6 +42,14 @@ def test_the_last_run_of_each_host_is_there_cell_by_cell() -> None:
             assert (record.host, record.date.isoformat(), record.evidence.level) == (run.name, run.date, "run")
 
 
+@pytest.mark.parametrize("path", sorted(RUNS.glob("*/*.json")), ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_what_is_not_seen_through_the_gateway_is_explained_in_every_run(path: Path) -> None:
+    for record in read_matrix(path.read_bytes(), path.name):
+        assert record.gateway is not None
+        assert bool(record.gateway.because) == (record.gateway.verdict != "seen"), (record.model_api, record.case)
+        assert record.directly is None or not record.directly.because
+
+
 def test_every_host_with_evidence_of_its_own_that_is_not_run_is_known_from_its_profile() -> None:
     known = known_from_profiles()
     names = {record.host for record in known}
@@ -83,7 +91,7 @@ def record(**changed: object) -> CaseRecord:
         version=EVIL,
         case="chart",
         returns=EVIL,
-        directly=Cell(verdict="lost", shown=0, of=1, why=EVIL),
+        directly=Cell(verdict="lost", shown=0, of=1, why=EVIL, because=EVIL),
         evidence=CaseEvidence(level="user_report", reference=EVIL),
         date="2026-11-23",  # pyright: ignore[reportArgumentType]
     ).model_copy(update=changed)
@@ -126,6 +134,11 @@ def test_the_table_has_a_row_for_every_record_without_script_and_loads_nothing()
     assert not [attributes for _, attributes in tags if {"src", "srcset", "action"} & attributes.keys()]
     assert [attributes["href"] for _, attributes in tags if "href" in attributes] == ["../hosts/matrix/"]
     assert "<!--" not in matrix_page.table_page(kept, known)
+
+
+def test_the_table_says_why_a_cell_with_the_gateway_is_not_seen() -> None:
+    page = matrix_page.table_page(kept_runs(), known_from_profiles())
+    assert "because Semantic Kernel writes every text as a Python object that has it twice" in page
 
 
 def test_what_records_say_is_text_in_the_table() -> None:

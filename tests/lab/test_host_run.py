@@ -92,7 +92,7 @@ def test_a_simulator_that_says_something_else_than_the_host_is_a_fault() -> None
     (fault,) = faults(host, api, found, cases())
     assert fault == (
         "the simulator of A good host says that chart is seen, 1 of 1 pictures; "
-        "A good host 1.2 on openai_chat: lost, 0 of 1 pictures (not read: x)"
+        "A good host on openai_chat: lost, 0 of 1 pictures (not read: x)"
     )
 
 

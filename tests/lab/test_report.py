@@ -166,3 +166,17 @@ def test_a_file_that_is_missing_or_broken_is_named(tmp_path: Path, capsys: pytes
         error = capsys.readouterr().err
         assert name in error
         assert words in error
+
+
+def test_every_profile_says_what_the_last_runs_say_or_it_is_said_why_not() -> None:
+    texts, remarks = proposed([runs[-1] for runs in KEPT.values()])
+    assert texts == {}
+    open_ones = [one for one in remarks if "; the profile says " in one]
+    # Its texts are read twice, whatever their length (lab/frameworks/semantic-kernel.toml).
+    assert [one.partition(":")[0] for one in open_ones] == ["Semantic Kernel 1.45.0"]
+    assert sum("; the profile stays as it is: " in one for one in remarks) >= 9
+
+
+def test_a_text_that_was_cut_is_no_reason_to_send_longer_ones() -> None:
+    texts, _ = proposed([later("cline", long=Cell(verdict="seen"))])
+    assert texts == {}

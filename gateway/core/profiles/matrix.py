@@ -37,12 +37,17 @@ class MatrixPart(BaseModel):
 
 
 class Cell(MatrixPart):
-    """What became of a case. `shown` of `of` pictures were shown; `why` says why it is not `seen`."""
+    """What became of a case.
+
+    `shown` of `of` pictures were shown; `why` says what is not as it should be. `because` is the explanation: what the
+    host, or the gateway, cannot do.
+    """
 
     verdict: Verdict
     shown: Annotated[int, Field(ge=0)] | None = None
     of: Annotated[int, Field(gt=0)] | None = None
     why: Words = ""
+    because: Words = ""
 
     @model_validator(mode="after")
     def _counts(self) -> "Cell":

@@ -77,6 +77,24 @@ class Document:
             text = json_edits.with_member(self.text, path, name, dict(entry))
         return self._checked(text, wanted)
 
+    def with_setting(self, name: str, value: str | int | float | bool) -> "Document":
+        """Return the document with a setting of the host itself, of which it has none; the document is YAML.
+
+        Raises:
+            ConfigError: the text is malformed, or cannot be changed exactly.
+        """
+        text = self._edited(lambda: yaml_edits.with_setting(self.text, self.where, name, value))
+        return self._checked(text, {**self.data, name: value})
+
+    def without_settings(self, names: Sequence[str]) -> "Document":
+        """Return the document without these settings of the host itself; the document is YAML.
+
+        Raises:
+            ConfigError: the text is malformed, or cannot be changed exactly.
+        """
+        text = self._edited(lambda: yaml_edits.without_members(self.text, self.where, (), names))
+        return self._checked(text, {name: value for name, value in self.data.items() if name not in names})
+
     def without_servers(self, path: Sequence[str], names: Sequence[str]) -> "Document":
         """Return the document without these servers.
 

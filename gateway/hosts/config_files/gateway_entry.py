@@ -37,6 +37,9 @@ def plan_install(document: Document, host: HostFormat, launch: Launch, *, name: 
     entry = host.entry(name, launch)
     if servers.get(name) != entry:
         document = document.with_server(host.table, name, entry)
+    for setting, value in host.settings.items():
+        if setting not in document.data:
+            document = document.with_setting(setting, value)
     if only and others:
         return Installation(document.without_servers(host.table, others).text, taken_out=others)
     return Installation(document.text, beside=others)
@@ -54,10 +57,12 @@ def plan_uninstall(
     name: str = NAME,
     before: Document | None = None,
     give_back: Sequence[str] = (),
+    settings: Sequence[str] = (),
 ) -> str | None:
     """Return the text without the gateway's entry, or None if it has none of this name.
 
     `give_back` are the servers that `only` removed: those that are still missing are restored from `before`.
+    `settings` are those of the host itself that the gateway wrote.
 
     Raises:
         ConfigError: one of the texts is malformed or cannot be edited exactly.
@@ -65,6 +70,8 @@ def plan_uninstall(
     if name not in own_names(document, host):
         return None
     document = document.without_servers(host.table, [name])
+    if settings:
+        document = document.without_settings(settings)
     had = (before.table(host.table) if before is not None else None) or {}
     for other in give_back:
         if other in had and other not in (document.table(host.table) or {}):

@@ -8,6 +8,8 @@ _GOOSE_SECONDS = 300
 """Goose's own limit for a call."""
 _GOOSE_REFUSES = frozenset({"PATH", "PYTHONPATH"})
 """Variables that Goose does not let an extension set (crates/goose/src/agents/extension.rs)."""
+_OPENCLAW_MILLISECONDS = 60_000
+"""OpenClaw's own limit for a call (openclaw/openclaw#73536); once written, tools/list has as long."""
 _OPENCLAW_REFUSES = frozenset({"PYTHONPATH"})
 """Variables with which OpenClaw does not start a server (https://docs.openclaw.ai/cli/mcp#stdio-transport)."""
 
@@ -38,9 +40,10 @@ def copilot_cli(name: str, launch: Launch) -> dict[str, Any]:
 
 
 def openclaw(name: str, launch: Launch) -> dict[str, Any]:
-    """OpenClaw's form."""
+    """OpenClaw's form. Without `requestTimeoutMs` it gives up tools/list after 1.5 s (2026.9.6), and the server."""
     env = {key: value for key, value in launch.env.items() if key not in _OPENCLAW_REFUSES}
-    return {"command": launch.command, "args": list(launch.args), "env": env}
+    entry = {"command": launch.command, "args": list(launch.args), "env": env}
+    return {**entry, "requestTimeoutMs": _OPENCLAW_MILLISECONDS}
 
 
 def goose(name: str, launch: Launch) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What is known of a host's configuration: its files, and the format of a server in them."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any, Literal
 
@@ -34,7 +34,8 @@ class HostFormat:
     files, the user's before the project's. `profile` is its built-in profile, if that has another name.
 
     `nameless`: its client calls itself what others do, so that its entry chooses the profile, if there is one. `hint`
-    says in a sentence what its users may have to do besides.
+    says in a sentence what its users may have to do besides. `settings` are settings of the host itself that are
+    written beside the entry, each where it has none of this name (in YAML only).
     """
 
     name: str
@@ -50,3 +51,4 @@ class HostFormat:
     profile: str | None = None
     nameless: bool = False
     hint: str | None = None
+    settings: Mapping[str, float] = field(default_factory=dict[str, float])

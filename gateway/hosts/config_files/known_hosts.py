@@ -153,6 +153,8 @@ KNOWN_HOSTS = (
         timeout_seconds=1.0,
         after="type /reload-mcp in it",
         nameless=True,
+        # The most that it waits for its servers before it asks its model without their tools: 1.5 s unless set.
+        settings={"mcp_discovery_timeout": 30},
     ),
     HostFormat(
         "openclaw",

@@ -135,7 +135,8 @@ def unregister(
     old = Document(decoded_text(before, file), host.syntax, str(backups.place(host.name, file)))
     last = record is None or set(record.names) <= {name}
     give_back: Sequence[str] = record.taken_out if record is not None and last else ()
-    text = plan_uninstall(document, host, name=name, before=old, give_back=give_back)
+    settings = _own_settings(document, host, old) if record is not None and last else ()
+    text = plan_uninstall(document, host, name=name, before=old, give_back=give_back, settings=settings)
     assert text is not None  # the entry exists
     new = Document(text, host.syntax, document.where)
     there = document.table(host.table) or {}
@@ -159,6 +160,13 @@ def unregister(
     backup = backups.place(host.name, file)
     kept = backup if backup.exists() else None
     return Unregistered(file, diff, exact=False, backup=kept, put_back=put_back, missing=missing)
+
+
+def _own_settings(document: Document, host: HostFormat, before: Document) -> Sequence[str]:
+    """Return the settings that the gateway wrote. One that was changed since is the user's own."""
+    return [
+        name for name, value in host.settings.items() if name not in before.data and document.data.get(name) == value
+    ]
 
 
 def unified(old: str, new: str, file: Path) -> str:

@@ -46,6 +46,27 @@ def with_member(text: str, where: str, path: Sequence[str], key: str, value: Map
         node, rest = pair[1], rest[1:]
 
 
+def with_setting(text: str, where: str, key: str, value: str | int | float | bool) -> str:
+    """Return the text with a scalar as its last member; the text has none of this name.
+
+    Raises:
+        ConfigError: the text is not YAML.
+        NotEditable: it is not a mapping, or is written in a way that is not edited.
+    """
+    root = compose(text, where)
+    if root is None:
+        return _on_new_line(text, len(text), _lines([], {key: value}, 0, _newline(text)))
+    is_there = _pair(root, key) is not None
+    pairs = pairs_of(root)
+    if is_there or not pairs:
+        raise NotEditable
+    if _is_flow(root):
+        end = _content_end(pairs[-1][1])
+        return f"{text[:end]}, {_json(key)}: {_json(value)}{text[end:]}"
+    lines = _lines([], {key: value}, pairs[0][0].start_mark.column, _newline(text))
+    return _on_new_line(text, _content_end(pairs[-1][1]), lines)
+
+
 def without_members(text: str, where: str, path: Sequence[str], keys: Sequence[str]) -> str:
     """Return the text without these members of the mapping at `path`; missing ones are ignored.
 
@@ -192,7 +213,7 @@ def _lines(keys: Sequence[str], value: Mapping[str, Any], column: int, newline: 
         lines.append(f"{' ' * column}{_key(key)}:")
         column += 2
     lines += (f"{' ' * column}{_key(key)}: {_json(one)}" for key, one in value.items())
-    if not value:
+    if not value and lines:
         lines[-1] += " {}"
     return "".join(line + newline for line in lines)
 

@@ -1,6 +1,7 @@
 """NeMo Data Designer 0.9.6, measured (2026-11-21) with Anthropic's API and Chat Completions of lax servers."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from gateway.hosts.simulators.host import RASTER, SDK_CLIENT, SimulatedHost
@@ -33,6 +34,12 @@ def _part(block: Mapping[str, Any]) -> SeenPart:
             return SeenText(" ".join(f"{name}={value!r}" for name, value in block.items()), "json")
 
 
+def see_on_chat(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
+    """Return what the model gets on OpenAI's Chat Completions, which shows no image of a tool's message (measured)."""
+    seen = see(result, tool)
+    return replace(seen, parts=tuple(part for part in seen.parts if isinstance(part, SeenText)))
+
+
 # Measured: the default clientInfo of the Python SDK, of which it takes no version from 2 on.
 DATA_DESIGNER = SimulatedHost(
     name="data-designer",
@@ -42,4 +49,12 @@ DATA_DESIGNER = SimulatedHost(
     see=see,
     shows=RASTER,
     profile="data-designer",
+)
+DATA_DESIGNER_CHAT = replace(
+    DATA_DESIGNER,
+    name="data-designer-chat",
+    title="NeMo Data Designer, OpenAI's Chat Completions",
+    see=see_on_chat,
+    shows=frozenset(),
+    profile="data-designer-chat",
 )

@@ -18,6 +18,7 @@ class SimulatedHost:
     `client_info`, `revision` and `capabilities` are what it presents to an MCP server; `user_agent` is that of its HTTP
     requests, if known. `shows` are the media types that it can show its model natively. `profile` is the one that its
     user has to name, if its identity does not lead to it. `for_people`: a person looks at the results, not a model.
+    `writes_twice`: the host itself writes texts more than once, so that it is no fault of a result.
     """
 
     name: str
@@ -30,6 +31,7 @@ class SimulatedHost:
     user_agent: str | None = None
     profile: str | None = None
     for_people: bool = False
+    writes_twice: bool = False
 
     @property
     def caller(self) -> Caller:
@@ -67,6 +69,7 @@ def nameless_host(
     profile: str,
     shows: frozenset[str] = frozenset(),
     revision: str = "2025-11-25",
+    writes_twice: bool = False,
 ) -> SimulatedHost:
     """Return a host that introduces itself as the MCP Python SDK, so that its user has to name its profile."""
     return SimulatedHost(
@@ -77,4 +80,5 @@ def nameless_host(
         see=see,
         shows=shows,
         profile=profile,
+        writes_twice=writes_twice,
     )

@@ -92,7 +92,7 @@ def read_again(result: Mapping[str, Any], seen: Seen) -> tuple[str, ...]:
     """
     texts = [text for block in _blocks(result) if is_dict(block) and isinstance(text := block.get("text"), str)]
     value = result.get("structuredContent")
-    if value is not None and not any(_is_json_of(text, value) for text in texts):
+    if value is not None and not any(is_json_of(text, value) for text in texts):
         texts.append(json.dumps(value, ensure_ascii=False))
     said, read = words("\n".join(texts)), read_by(seen)
     found = {*map(_opening, texts), *_first_values(result)}
@@ -189,7 +189,8 @@ def _opening(text: str) -> str:
     return "" if base64_runs(text[:400]) else words(plain)
 
 
-def _is_json_of(text: str, value: Any) -> bool:
+def is_json_of(text: str, value: Any) -> bool:
+    """Whether a text is the JSON of this value."""
     try:
         return bool(json.loads(text) == value)
     except (ValueError, RecursionError):

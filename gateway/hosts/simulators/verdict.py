@@ -18,6 +18,8 @@ SAME_COLOURS = 16.0
 It is an average over a coarse grid, from 0 to 255.
 """
 SAME_SHAPE = 0.03
+READ_AGAIN = "read more than once"
+"""The beginning of the problem that a text has arrived more often than the tool wrote it."""
 _ERROR = re.compile(r"\b(?:error|failed|failure)\b", re.IGNORECASE)
 
 
@@ -95,7 +97,8 @@ def judge_seen(original: Mapping[str, Any], seen: Seen, host: SimulatedHost) -> 
         problems.append(f"{leak:,} characters of base64 as text")
     problems += [f"neither shown nor named: {place}" for place in without_name]
     problems += map(_not_read, lost)
-    problems += [f"read more than once: {opening}" for opening in read_again(original, seen)]
+    if not host.writes_twice:
+        problems += [f"{READ_AGAIN}: {opening}" for opening in read_again(original, seen)]
     if is_silent:
         problems.append("the model is not told that the call failed")
     if is_empty and _has_content(original):

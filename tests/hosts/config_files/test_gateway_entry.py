@@ -37,7 +37,8 @@ def test_the_gateway_is_added_and_nothing_else_changes(host, sample, launch):
         after = again(document, plan.text)
         assert after.table(host.table)["gateway"] == host.entry("gateway", launch)
         assert {key: value for key, value in after.data.items() if key != host.table[0]} == {
-            key: value for key, value in document.data.items() if key != host.table[0]
+            **{key: value for key, value in document.data.items() if key != host.table[0]},
+            **host.settings,
         }
         if host.syntax == "json":  # lines are only added, or get a comma
             kept = [line.rstrip() for line in plan.text.splitlines()]
@@ -58,7 +59,7 @@ def test_taking_it_out_gives_back_the_same_text(host, sample, launch):
     for document in variants(sample(host.name)):
         inside = again(document, plan_install(document, host, launch, only=False).text)
         assert own_names(inside, host) == ("gateway",)
-        out = plan_uninstall(inside, host)
+        out = plan_uninstall(inside, host, settings=tuple(host.settings))
         if document.text.endswith("\n") or host.syntax == "json":
             assert out == document.text
         else:

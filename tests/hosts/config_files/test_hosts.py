@@ -201,6 +201,7 @@ def test_variables_that_a_host_refuses_are_not_written():
     assert HOSTS["goose"].entry("mine", launch)["envs"] == {"TOKEN": "t"}
     assert HOSTS["goose"].entry("mine", launch)["name"] == "mine"
     assert HOSTS["openclaw"].entry("mine", launch)["env"] == {"PATH": "/bin", "TOKEN": "t"}
+    assert HOSTS["openclaw"].entry("mine", launch)["requestTimeoutMs"] == 60_000
     assert HOSTS["kilo"].entry("mine", launch)["environment"] == launch.env
 
 

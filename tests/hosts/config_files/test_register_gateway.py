@@ -211,3 +211,31 @@ def test_the_gateway_is_started_by_absolute_paths(tmp_path):
 
 def test_without_a_path_the_platforms_own_is_passed_on():
     assert search_path({}) == os.defpath
+
+
+def hermes(tmp_path, text):
+    file = tmp_path / "config.yaml"
+    file.write_text(text, "utf-8")
+    return file
+
+
+def test_hermes_waits_for_the_gateway_and_no_longer_once_it_is_gone(tmp_path, launch, backups):
+    file = hermes(tmp_path, "model: x # mine\n")
+    install(HOSTS["hermes"], file, launch, backups)
+    assert Document(file.read_text("utf-8"), "yaml", "FILE").data["mcp_discovery_timeout"] == 30
+    file.write_text(file.read_text("utf-8") + "theme: dark\n", "utf-8")
+    done = uninstall(HOSTS["hermes"], file, backups)
+    assert not done.exact
+    assert Document(file.read_text("utf-8"), "yaml", "FILE").data == {"model": "x", "mcp_servers": {}, "theme": "dark"}
+
+
+@pytest.mark.parametrize("when", ["before", "since"])
+def test_a_setting_of_the_users_own_stays_as_it_is(when, tmp_path, launch, backups):
+    own = "mcp_discovery_timeout: 5\n"
+    file = hermes(tmp_path, own if when == "before" else "model: x\n")
+    install(HOSTS["hermes"], file, launch, backups)
+    if when == "since":
+        file.write_text(file.read_text("utf-8").replace("mcp_discovery_timeout: 30\n", own), "utf-8")
+    assert own in file.read_text("utf-8")
+    uninstall(HOSTS["hermes"], file, backups)
+    assert own in file.read_text("utf-8")

@@ -4,7 +4,7 @@ import pytest
 
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.documents import Document
-from gateway.hosts.config_files.yaml_edits import NotEditable, with_member, without_members
+from gateway.hosts.config_files.yaml_edits import NotEditable, with_member, with_setting, without_members
 
 ENTRY = {"command": "/bin/gateway", "args": ["serve", "a: b # c"], "env": {"A": "no"}}
 LINES = '  gateway:\n    command: "/bin/gateway"\n    args: ["serve", "a: b # c"]\n    env: {"A": "no"}\n'
@@ -144,3 +144,25 @@ def test_values_have_the_types_of_yaml_1_2():
         "a": "no", "b": "0x10", "c": "2026-01-01", "d": "1_000", "e": True, "f": "1", "g": -2, "h": 1000.0, "i": None,
         "j": "1:30", "k": 0.5, "l": ".inf",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "wait: 30\n"),
+        ("a: 1", "a: 1\nwait: 30\n"),
+        ("a:\n  b: 1 # b\n\n# next\n", "a:\n  b: 1 # b\nwait: 30\n\n# next\n"),
+        ("--- # doc\r\na: 1\r\n...\r\n", "--- # doc\r\na: 1\r\nwait: 30\r\n...\r\n"),
+        ("{a: 1} # mine\n", '{a: 1, "wait": 30} # mine\n'),
+    ],
+)
+def test_a_setting_of_the_host_comes_last_and_can_be_taken_out_again(text, expected):
+    assert with_setting(text, "FILE", "wait", 30) == expected
+    back = without_members(expected, "FILE", (), ["wait"])
+    assert back.rstrip() == text.rstrip()
+
+
+@pytest.mark.parametrize("text", ["wait: 1\n", "- a\n", "{}\n"])
+def test_a_setting_that_is_there_or_has_no_place_is_not_written(text):
+    with pytest.raises(NotEditable):
+        with_setting(text, "FILE", "wait", 30)
