@@ -3,12 +3,12 @@
 Runs in the process of the script, never in the gateway's.
 """
 
-import json
 from datetime import date, time, timedelta
 from typing import Any
 
 from gateway.core.model.json_safe import is_json_safe, to_json_safe
 from gateway.core.model.json_shape import DEEPEST
+from gateway.core.model.json_size import compact_json
 from gateway.core.model.json_values import is_dict, is_list
 from gateway.core.wording import plain
 from gateway.sandbox.faults import ScriptFault
@@ -106,7 +106,7 @@ def to_text(value: Any) -> str:
     if isinstance(value, Media):
         return _named(value)
     try:
-        return json.dumps(_readable(value), ensure_ascii=False)
+        return compact_json(_readable(value))
     except (ValueError, RecursionError):
         return plain(type(value).__name__, 100)
 

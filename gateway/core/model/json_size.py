@@ -1,6 +1,6 @@
 """The size of a JSON value, in each unit that limits use. Standard library only.
 
-    size_of       characters of texts and keys, and number of values, in bounded time: to bound work
+    size_of       characters of keys, texts and numbers, and number of values, in bounded time: to bound work
     memory_of     approximate bytes in memory, counted in the same way
     wire_chars    characters as sent, for the limits of hosts on results (`limits.result_chars`)
     wire_bytes    bytes as sent, for the limits of hosts on schemas (`tools.schema_max_bytes`)
@@ -25,13 +25,17 @@ _TEXT = 50
 _WIDE = 2
 """Bytes assumed for each character of a text that is not all ASCII; really 1, 2 or 4."""
 
+_RUNS, _RUN = 8, 64
+"""Of many numbers, this many runs of this length are written; the rest count as much as these on average."""
+
 _WRITER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 class Size(NamedTuple):
-    """The size of a JSON value: the characters of all texts and keys, and the number of values and containers.
+    """The size of a JSON value: the characters of keys, texts, numbers and words, and the number of values.
 
-    `is_whole` is false if counting stopped at a limit.
+    Characters are those of JSON without quotes, escapes and punctuation: exact for keys and texts, and about right for
+    numbers. Containers are values, too. `is_whole` is false if counting stopped at a limit.
     """
 
     characters: int
@@ -40,7 +44,7 @@ class Size(NamedTuple):
 
     @property
     def total(self) -> int:
-        """The size as one number: a lower bound on the value's length as JSON, with one more character per value."""
+        """The size as one number: about the value's length as JSON, with one character of punctuation per value."""
         return self.characters + self.values
 
 
@@ -50,11 +54,13 @@ def size_of(
     """Return the size of a JSON value; counting stops soon after a total of `most`, or `most_values` values.
 
     `weigh` returns what a text counts for instead of its length. Linear time, not recursive. The types that parsing
-    makes are told apart first: every call passes through here.
+    makes are told apart first: every call passes through here. Few numbers are written, since that takes several times
+    as long as the rest.
     """
     limit = _NO_LIMIT if most is None else most
     limit_values = _NO_LIMIT if most_values is None else most_values
     characters, values = 0, 1
+    scalars: list[Any] = []
     level: list[Any] = [value]
     while level:
         below: list[Any] = []
@@ -68,6 +74,7 @@ def size_of(
             elif kind is list:
                 inside = item
             elif kind in SCALARS:
+                scalars.append(item)
                 continue
             elif is_container(item):
                 inside = contents_of(item)
@@ -81,12 +88,19 @@ def size_of(
             if inside is not item:
                 characters += sum(map(weigh, item))
         level = below
-    return Size(characters, values)
+    return Size(characters + _length_of(scalars), values)
 
 
-def has_many_values(value: Any) -> bool:
-    """Whether a JSON value has too many values to walk over it on the event loop."""
-    return size_of(value, most_values=MANY_VALUES).values > MANY_VALUES
+def _length_of(scalars: list[Any]) -> int:
+    """Return about the number of characters of numbers and words. Writing each takes longer than all the rest."""
+    step = max(_RUN, len(scalars) // _RUNS)
+    sample = [one for start in range(0, len(scalars), step) for one in scalars[start : start + _RUN]]
+    return sum(map(_written, sample)) * len(scalars) // max(1, len(sample))
+
+
+def _written(scalar: float | None) -> int:
+    # A very long number cannot be written at once: sys.get_int_max_str_digits.
+    return scalar.bit_length() * 3 // 10 + 1 if type(scalar) is int else len(repr(scalar))
 
 
 def memory_of(value: Any, most: int | None = None) -> int:

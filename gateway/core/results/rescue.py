@@ -21,6 +21,7 @@ from gateway.core.model.blocks import AudioBlock, Block, Found, ImageBlock, Reso
 from gateway.core.model.contents import found_in
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.json_shape import has_long_text
+from gateway.core.model.json_size import compact_json
 from gateway.core.model.notes import Note
 from gateway.core.wording import rescued
 
@@ -131,7 +132,7 @@ def _from_text(block: TextBlock, index: int, rescuer: _Rescuer) -> Iterator[Bloc
     elif _looks_like_json(text) and (parsed := _parse(text)) is not None:
         before = rescuer.count
         value, hidden = _from_json(parsed, rescuer, "JSON in text", index)
-        yield block if rescuer.count == before else _with_text(block, json.dumps(value, ensure_ascii=False, indent=2))
+        yield block if rescuer.count == before else _with_text(block, compact_json(value))
         yield from hidden
     elif _ONLY_BASE64.fullmatch(text) and (taken := rescuer.take(text, None, "base64 in text", index)):
         yield taken[1] or _with_text(block, rescued(taken[0].media_type or "", taken[0].byte_size))
@@ -247,7 +248,7 @@ class _Walker:
             return text
         if _looks_like_json(text) and (parsed := _parse(text)) is not None:
             walked = self.walk(parsed, None, depth + 1)
-            return text if walked is parsed else json.dumps(walked, ensure_ascii=False)
+            return text if walked is parsed else compact_json(walked)
         for pattern in (_DATA_URI, _QUOTED):
             text = _marked(pattern, text, self.rescuer, self.where, self.index, self.hidden)
         return text

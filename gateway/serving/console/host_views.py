@@ -235,6 +235,8 @@ def _amounts(parts: list[Mapping[str, Any]]) -> dict[str, int]:
 
 def _tokens_of_part(part: Mapping[str, Any]) -> int:
     """Return the tokens of a part's text; a text that is shown shortened counts in proportion to its whole length."""
+    if "text_tokens" in part:
+        return part["text_tokens"]
     text: str = part.get("text") or ""
     return round(text_tokens(text) * max(1.0, part.get("characters", 0) / len(text))) if text else 0
 

@@ -7,12 +7,14 @@ A part is a JSON object with a `kind`:
 - `image`, `audio`, `document`, `file`: `media_type`, `bytes`, `medium` (its name at `/console/api/media/`; null if it
   cannot be read), for an image also `pixels` and `is_drawn_as_it_is`;
 - `link`: `uri`, `name`, `description`, `media_type`;
-- `json`: `text`, as for texts, and the `tree` of an object or a list (see `json_tree.Node`).
+- `json`: `text`, as for texts, but indented for people: `characters` and `text_tokens` are those of the JSON as it is
+  sent; and the `tree` of an object or a list (see `json_tree.Node`).
 
 `where` and `note` are added if a host does something special with the part.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from itertools import islice
 from typing import Any
@@ -28,8 +30,9 @@ from gateway.core.model.blocks import (
     UnknownBlock,
 )
 from gateway.core.model.envelope import Envelope
-from gateway.core.model.json_size import size_of
+from gateway.core.model.json_size import compact_json, size_of
 from gateway.core.model.media_types import PixelSize
+from gateway.core.tokens import text_tokens
 from gateway.hosts.simulators.base64_runs import base64_runs
 from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument, SeenImage, SeenPart, SeenText
 from gateway.serving.console.json_tree import Node, tree_of
@@ -43,6 +46,7 @@ TAIL = 1_500
 _WHOLE = 200_000
 """Characters of JSON that are written as a whole."""
 _PIECE = 256 * 1024
+_INDENTATION = re.compile(r"\n *")
 
 Part = Mapping[str, Any]
 
@@ -167,14 +171,22 @@ def text_part(text: str, form: str = "text") -> dict[str, Any]:
 
 
 def json_part(value: Any) -> dict[str, Any]:
-    """Return the part for a JSON value. Of a large one, only the beginning is written."""
+    """Return the part for a JSON value. Of a large one, only the beginning is written.
+
+    Its text is indented, for people; `characters` and `text_tokens` (estimated) are those of the JSON as it is sent.
+    """
     part = {"kind": "json", "base64": 0, "tree": tree_of(value)}
     written = json.JSONEncoder(indent=2, ensure_ascii=False, default=str).iterencode(value)
     if (size := size_of(value).total) > _WHOLE:
         text = "".join(islice(written, HEAD))[:HEAD]
-        return {**part, "text": f"{text}\n… {max(0, size - HEAD):,} more characters …", "characters": size}
-    text = "".join(written)
-    return {**part, "text": shortened(text), "characters": len(text)}
+        # Line ends and the blanks behind them are indentation: JSON escapes the line ends of texts.
+        sample = _INDENTATION.sub("", text).replace('": ', '":')
+        tokens = round(text_tokens(sample) * size / max(1, len(sample)))
+        text = f"{text}\n… {max(0, size - HEAD):,} more characters …"
+        return {**part, "text": text, "characters": size, "text_tokens": tokens}
+    sent = compact_json(value)
+    text = shortened("".join(written))
+    return {**part, "text": text, "characters": len(sent), "text_tokens": text_tokens(sent)}
 
 
 def shortened(text: str) -> str:

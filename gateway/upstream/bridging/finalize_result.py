@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from gateway.core.model.approval_mark import unforged
+from gateway.core.model.json_size import compact_json
 from gateway.core.model.json_values import as_object, is_object
 from gateway.core.model.revisions import MODERN_REVISIONS
 from gateway.core.model.wire import SERVER_INFO, SUBSCRIPTION_ID
@@ -91,7 +92,7 @@ def _without_bare_values(result: dict[str, Any]) -> dict[str, Any]:
     value = result.pop("structuredContent")
     content = _objects(result.get("content"))
     if value is not None and not any(_says(block, value) for block in content):
-        result["content"] = [*content, {"type": "text", "text": json.dumps(value, ensure_ascii=False)}]
+        result["content"] = [*content, {"type": "text", "text": compact_json(value)}]
     return result
 
 

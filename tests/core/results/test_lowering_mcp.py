@@ -259,7 +259,7 @@ def test_merged_text_is_one_block_with_everything_that_was_said() -> None:
     content = [text("a"), image(), link, text(""), text("b")]
     lowered = shape({"content": content, "structuredContent": {"x": 1}}, profile(text={"merge": True}))
     assert seen(lowered) == [
-        'a\n[image 1: 40x30]\n[link one <doc://1>; read it with gateway_read, uri]\nb\n{\n  "x": 1\n}',
+        'a\n[image 1: 40x30]\n[link one <doc://1>; read it with gateway_read, uri]\nb\n{"x":1}',
         "<image image/png>",
     ]
 
@@ -276,7 +276,7 @@ def test_captions_can_stand_before_every_image() -> None:
 
 def test_structured_content_alone_becomes_text() -> None:
     lowered = shape({"content": [], "structuredContent": {"a": [1]}}, profile())
-    assert seen(lowered) == [json.dumps({"a": [1]}, indent=2)]
+    assert seen(lowered) == ['{"a":[1]}']
     assert "structuredContent" not in lowered.result
 
 
@@ -304,42 +304,27 @@ def test_what_no_block_says_is_added(structured: Any) -> None:
     assert json.loads(lowered.result["content"][-1]["text"]) == structured
 
 
-ROWS = {"rows": [{"n": n, "name": "x" * 20} for n in range(40)]}
-COMPACT = json.dumps(ROWS, separators=(",", ":"))
-PRETTY = json.dumps(ROWS, indent=2)
+ROWS = {"rows": [{"n": n, "name": "größe"} for n in range(40)]}
+COMPACT = json.dumps(ROWS, separators=(",", ":"), ensure_ascii=False)
 
 
-@pytest.mark.parametrize(
-    "rules",
-    [
-        {"text": {"empty": "named", "max_chars": len(PRETTY) - 1}},
-        {"text": {"empty": "named", "max_chars": len(COMPACT)}},
-        {"error": {"max_chars": len(COMPACT)}},
-        {"limits": {"result_chars": len(COMPACT) * 3 // 2}},
-    ],
-    ids=["a-little-short", "just-compact", "of-an-error", "of-the-whole-result"],
-)
-def test_structured_content_is_compact_where_it_would_be_cut_otherwise(rules: dict[str, Any]) -> None:
-    lowered = shape({"content": [], "structuredContent": ROWS, "isError": True}, profile(**rules))
+@pytest.mark.parametrize("value", [ROWS, {"a": [1, {"b": None}]}, [], ["x" * 30_000, *range(30_000)]])
+def test_structured_content_as_text_has_no_blank_that_says_nothing(value: Any) -> None:
+    sent = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    assert shape({"content": [], "structuredContent": value}, profile()).result["content"] == [text(sent)]
+
+
+def test_structured_content_that_just_fits_is_not_cut() -> None:
+    host = profile(text={"empty": "named", "max_chars": len(COMPACT)})
+    lowered = shape({"content": [], "structuredContent": ROWS}, host)
     assert lowered.result["content"] == [text(COMPACT)]
     assert not [note for note in lowered.notes if note.kind == "cut"]
 
 
-def test_structured_content_is_compact_where_another_text_leaves_it_too_little_room() -> None:
-    rules = {"empty": "named", "max_chars": len(PRETTY) + 100}
-    small, large = (
-        shape({"content": [text(words)], "structuredContent": ROWS}, profile(text=rules)) for words in ("x", "x" * 300)
-    )
-    assert small.result["content"] == [text("x"), text(PRETTY)]
-    assert large.result["content"] == [text("x" * 300), text(COMPACT)]
-
-
-def test_structured_content_that_fits_its_share_of_the_room_is_indented() -> None:
-    lowered = shape(
-        {"content": [text("word " * 2_000)], "structuredContent": {"a": [1]}},
-        profile(text={"empty": "named", "max_chars": 2_000}),
-    )
-    assert lowered.result["content"][-1] == text(json.dumps({"a": [1]}, indent=2))
+@pytest.mark.parametrize("indent", [None, 1, 2, 4])
+def test_json_that_a_server_wrote_as_text_stays_as_it_is(indent: int | None) -> None:
+    own = text(json.dumps(ROWS, indent=indent))
+    assert shape({"content": [own], "structuredContent": ROWS}, profile()).result["content"] == [own]
 
 
 def test_structured_content_goes_along_where_the_host_wants_it() -> None:

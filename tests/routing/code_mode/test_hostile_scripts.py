@@ -124,10 +124,10 @@ async def test_values_that_take_for_ever_to_be_read_end_their_script(opened):
 
 SAID = {
     "a = 0\nfor i in range(10_000): a = [a]\na": '["..."]',
-    "a = [1]\na.append(a)\na": '[1, "[...]"]',
+    "a = [1]\na.append(a)\na": '[1,"[...]"]',
     "10 ** 100_000": '"an integer of thousands of digits"',
-    "[float('nan'), float('-inf')]": '["nan", "-inf"]',
-    "{(1, 2): 1, None: 2, b'x': 3}": '"None": 2',
+    "[float('nan'), float('-inf')]": '["nan","-inf"]',
+    "{(1, 2): 1, None: 2, b'x': 3}": '"None":2',
     "browser__words({'\\ud800': '\\udfff'})": "ufffd",
     "show('\\ud800')": "\ufffd",
 }

@@ -75,7 +75,7 @@ async def test_nothing_is_shown_but_what_the_script_shows_in_its_order(opened):
         kinds = [block["type"] for block in result["content"]]
         assert kinds.count("image") == 1
         said = texts(result)
-        assert said.index("before") < said.index("between") < said.index("after") < said.index('{"a": 1}')
+        assert said.index("before") < said.index("between") < said.index("after") < said.index('{"a":1}')
         nothing = await host.run(f"shot = {SHOT}")
         assert "without showing anything" in texts(nothing)
         assert len(nothing["content"]) == 1

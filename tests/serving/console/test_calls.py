@@ -13,8 +13,9 @@ import pytest
 from PIL import Image
 from starlette.types import Message
 
+from gateway.core.model.json_size import compact_json
 from gateway.core.results.lift_result import lift
-from gateway.core.tokens import TokenCount
+from gateway.core.tokens import TokenCount, text_tokens
 from gateway.serving.console.home import today
 from gateway.serving.console.media import MediaShelf
 from gateway.serving.console.parts import envelope_parts
@@ -328,6 +329,16 @@ def test_a_large_value_is_shown_by_its_beginning() -> None:
     assert len(part["text"]) < 7_000
     assert part["characters"] > 400_000
     assert "more characters" in part["text"]
+
+
+@pytest.mark.parametrize(("count", "inexact"), [(3, 0.0), (500, 0.0), (50_000, 0.35)])
+def test_json_costs_what_it_costs_as_it_is_sent_and_is_indented_for_people(count: int, inexact: float) -> None:
+    value = {"rows": [{"city": f"R{number}", "warmest": [number, number / 8]} for number in range(count)]}
+    [part] = envelope_parts(lift({"content": [], "structuredContent": value}), MediaShelf())
+    sent = compact_json(value)
+    assert part["text"].startswith('{\n  "rows": [\n')
+    assert part["characters"] == pytest.approx(len(sent), rel=inexact)
+    assert part["text_tokens"] == pytest.approx(text_tokens(sent), rel=inexact)
 
 
 async def _first_events(shown: Shown, query: bytes, id: bytes = b"") -> str:

@@ -1,13 +1,13 @@
 """Mentions: handles named in a history's user and tool messages, and the media inserted for them. Pure."""
 
 import copy
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, cast
 
 from gateway.core import wording
 from gateway.core.model.api_media import media_near
+from gateway.core.model.json_size import compact_json
 from gateway.core.model.json_values import as_list, is_dict, is_list
 from gateway.core.model.turn import Media, Part, Words, reply_messages
 from gateway.core.model_apis.requests.handles_in_text import handles_in_text, handles_in_value
@@ -226,7 +226,7 @@ class _Splicing:
             content["parts"] = [*as_list(content.get("parts")), *shown]
             return
         if isinstance(content, dict):
-            content = json.dumps(content, ensure_ascii=False)
+            content = compact_json(content)
         if not is_list(content):
             content = [self.target.write_part(Words(content))] if content else []
         holder[last] = [*content, *(self.target.write_part(part) for part in parts)]

@@ -15,6 +15,7 @@ from gateway.core.model.base64_text import URI_PREFIX, URL_SAFE, mend
 from gateway.core.model.blocks import AudioBlock, ImageBlock, ResourceBlock
 from gateway.core.model.contents import found_in
 from gateway.core.model.envelope import Envelope
+from gateway.core.model.json_size import compact_json
 from gateway.core.model.json_values import is_dict, is_list
 from gateway.core.model.turn import DETAIL_KEY, DETAILS
 from gateway.core.results.lift_result import lift
@@ -217,7 +218,7 @@ def _parsed(text: str) -> Any:
 
 def _dumped(value: Any) -> str:
     try:
-        return json.dumps(value, ensure_ascii=False)
+        return compact_json(value)
     except (ValueError, RecursionError):  # deeper than can be serialized
         return str(type(value).__name__)
 

@@ -6,7 +6,6 @@ is written.
 """
 
 from collections.abc import Collection, Mapping
-from functools import partial
 
 from gateway.core.model.effects import Outcome
 from gateway.core.model.envelope import Envelope
@@ -21,7 +20,7 @@ from gateway.core.results.decisions.block_decisions import (
     ToTextLine,
 )
 from gateway.core.results.decisions.blocks import decide_block, is_document
-from gateway.core.results.decisions.budget import fits, within_budget
+from gateway.core.results.decisions.budget import within_budget
 from gateway.core.results.decisions.cut_structured import Accepts, cut_structured
 from gateway.core.results.decisions.cut_texts import note_cuts
 from gateway.core.results.decisions.decision_context import DecisionContext
@@ -55,7 +54,7 @@ def decide(
         decided[index] = decide_block(context, index, envelope.blocks[index])
     decided_blocks = [decision for index in range(len(envelope.blocks)) for decision in decided[index]]
     context.notes.sort(key=lambda note: note.block or 0)
-    folded = structured_as_text(envelope, profile, partial(fits, context, decided_blocks))
+    folded = structured_as_text(envelope, profile)
     if folded is not None:
         context.note("moved", "structured content as text", None)
         decided_blocks.append(AsText(folded, key=str(len(envelope.blocks))))

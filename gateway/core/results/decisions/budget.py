@@ -48,16 +48,6 @@ def within_budget(context: DecisionContext, decided_blocks: list[BlockDecision])
     return _fit_media(context, decided_blocks, max(0, room))
 
 
-def fits(context: DecisionContext, decided_blocks: list[BlockDecision], text: str) -> bool:
-    """Whether a text placed after these decisions would be sent without being cut."""
-    with_text = [*decided_blocks, AsText(text, key="")]
-    sizes, most = text_sizes(with_text), _text_limit(context)
-    if most is not None and share(sizes, most)[len(decided_blocks)] < len(text):
-        return False
-    limit = context.profile.limits.result_chars
-    return limit is None or _room(with_text, limit) >= _kept_free(decided_blocks, limit)
-
-
 def _text_limit(context: DecisionContext) -> int | None:
     rules = context.profile
     limits = [rules.text.max_chars, rules.error.max_chars if context.envelope.is_error else None]

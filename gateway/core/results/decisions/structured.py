@@ -1,32 +1,24 @@
 """Structured content as text, used only if nothing else in the result says the same."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 from gateway.core import wording
 from gateway.core.model.blocks import AudioBlock, Block, ImageBlock, ResourceBlock, TextBlock
 from gateway.core.model.envelope import Envelope
-from gateway.core.model.json_size import compact_json, has_many_values
+from gateway.core.model.json_size import compact_json
 from gateway.core.model.json_values import is_dict, is_list
 from gateway.core.profiles.profile import Profile
 
 
-def structured_as_text(
-    envelope: Envelope, profile: Profile, fits: Callable[[str], bool] = lambda _: True
-) -> str | None:
+def structured_as_text(envelope: Envelope, profile: Profile) -> str | None:
     """Return structured content as text, if it is not sent as such and nothing else in the result says the same.
 
-    It is indented, unless it has very many values or would not fit: `fits` tests whether a text would be sent whole.
+    It is compact: indented, the same value costs a model about a third more tokens.
     """
     if profile.structured.send == "always" or is_said(envelope):
         return None
-    value = envelope.structured_content
-    # Indented, a large table is mostly spaces, and Python's encoder takes twenty times as long.
-    if has_many_values(value):
-        return json.dumps(value, ensure_ascii=False)
-    indented = json.dumps(value, ensure_ascii=False, indent=2)
-    return indented if fits(indented) else compact_json(value)
+    return compact_json(envelope.structured_content)
 
 
 def is_said(envelope: Envelope) -> bool:
