@@ -113,7 +113,7 @@ bench: $(VENV)/.development $(VENV)/.gateway bench-fastmcp bench-mcp-proxy ## me
 	@$(BIN)/python -m benchmarks.calls $(ARGS)
 	@$(BIN)/python -m benchmarks.console $(if $(ARGS),,--write)
 
-tokens: $(VENV)/.gateway ## count what tool search and the shapes of big JSON save each host's model
+tokens: $(VENV)/.gateway ## count what results and lists cost each host's model, and what budgets, tool search, shapes and scripts save
 	@$(BIN)/python -m benchmarks.tokens $(ARGS)
 
 load: $(VENV)/.gateway ## measure what one gateway carries, and write docs/scaling.md (eight minutes; ARGS="--quick": two, or --url ...)

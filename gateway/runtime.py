@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -348,6 +348,7 @@ async def _opened(settings: Settings, telemetry: "Telemetry", call_tool: "CallTo
         open_long_calls(settings.long_calls) as long_calls,
         open_describer(settings.describe, media, call_tool) as describer,
         HostFiles(settings.files) as files,
+        _open_code_mode(settings, store) as code_mode,
     ):
         telemetry.metrics.store = lambda: store.usage
         telemetry.metrics.media_waiting = lambda: media.waiting
@@ -356,7 +357,7 @@ async def _opened(settings: Settings, telemetry: "Telemetry", call_tool: "CallTo
         counted = CountedMedia(media, telemetry.metrics)
         transfers = _file_transfers(settings, store, links)
         rooms = (store, links, counted, bridge, long_calls, transfers, describer, files, temporary, admission)
-        yield _Rooms(*rooms, _code_mode(settings, store))
+        yield _Rooms(*rooms, code_mode)
 
 
 def _awaited(
@@ -459,10 +460,10 @@ def _recorder(record: "RecordOptions", settings: Settings) -> "Recorder":
     return Recorder(record, settings)
 
 
-def _code_mode(settings: Settings, store: "KeptStore") -> "CodeMode | None":
-    """Return code mode; nothing of it is loaded if it is off."""
+def _open_code_mode(settings: Settings, store: "KeptStore") -> AbstractAsyncContextManager["CodeMode | None"]:
+    """Open code mode; nothing of it is loaded if it is off."""
     if not settings.code_mode.enabled:
-        return None
+        return nullcontext()
     from gateway.routing.code_mode import open_code_mode
 
     return open_code_mode(settings.code_mode, store)

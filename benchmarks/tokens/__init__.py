@@ -1,1 +1,1 @@
-"""What tool search, the shapes of big JSON and tables save a host's model, in tokens."""
+"""What results and lists cost a host's model, in tokens, and what the gateway saves of that."""

@@ -1,7 +1,8 @@
 """The protocol between the gateway and the process of a script: frames of JSON after their length in 4 bytes.
 
     gateway  {"code", "limits": ScriptLimits, "tools": [names], "refused": {name: why}} once
-    process  {"printed": text}, and {"call": number, "name", "args": [...], "kwargs": {...}} for each call of a function
+    process  {"printed": text}, {"at": line} before a value is read there, and
+             {"call": number, "name", "args": [...], "kwargs": {...}} for each call of a function
     gateway  {"call": number, "value": as `pack_value` makes it} or {"call": number, "error": [type, words]}
     process  {"done": text of the last line's value or null} or {"failed": {"words", "line", "code"}} or
              {"broken": why no script can run}

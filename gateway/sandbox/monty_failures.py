@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from gateway.core.wording import counted, plain, size_words
 from gateway.sandbox.faults import ScriptFailed
+from gateway.sandbox.last_call import LastCall
 from gateway.sandbox.messages import ScriptLimits
 
 if TYPE_CHECKING:
@@ -13,13 +14,14 @@ _LONGEST = 2_000
 _SHOWN_LINE = 200
 
 
-def failed(error: "MontyError", limits: ScriptLimits, *, is_too_much_printed: bool) -> ScriptFailed:
-    """Return why a script failed, by what the interpreter says."""
+def failed(error: "MontyError", limits: ScriptLimits, at: LastCall, *, is_too_much_printed: bool) -> ScriptFailed:
+    """Return why a script failed, by what the interpreter says; `at` is the last call, in case it says no line."""
     from pydantic_monty import MontyCrashedError, MontyRuntimeError, MontySyntaxError
 
     if isinstance(error, MontyCrashedError):
         return ScriptFailed(
             f"it was ended: it ran longer than {limits.run_time:g} s, or took more than {size_words(limits.memory)}"
+            + at.words()
         )
     if not isinstance(error, MontyRuntimeError | MontySyntaxError):
         return ScriptFailed(plain(str(error), _LONGEST))

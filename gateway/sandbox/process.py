@@ -65,6 +65,11 @@ class ScriptProcess:
         """The process id."""
         return self._process.pid
 
+    @property
+    def is_running(self) -> bool:
+        """Whether it is not known to have ended."""
+        return self._process.returncode is None
+
     async def send(self, message: Mapping[str, Any]) -> None:
         """Send a message. To a process that has ended, nothing is sent."""
         packed = await to_thread.run_sync(pack, message)

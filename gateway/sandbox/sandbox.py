@@ -6,6 +6,7 @@ interpreter, and one of ours between that and the gateway (`gateway.sandbox.work
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -17,8 +18,10 @@ from gateway.core.model.json_values import as_list, as_object
 from gateway.core.wording import plain, seconds_words, size_words
 from gateway.errors import ConfigError
 from gateway.sandbox.faults import ScriptFailed, ScriptFault
+from gateway.sandbox.last_call import LastCall
 from gateway.sandbox.messages import SLEEP, ScriptLimits, pack_value
 from gateway.sandbox.process import ProcessEnded, ScriptProcess
+from gateway.sandbox.spare_process import SpareProcess
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +56,12 @@ class Sandbox:
     def __init__(self, settings: CodeModeSettings) -> None:
         seats = settings.scripts_at_once
         self._settings = settings
+        self._processes = SpareProcess()
         self._turns = FairQueue(seats, spare=max(1, seats // 2), most_waiting=seats * _WAITING_PER_SEAT)
+
+    def keeping_spare(self) -> AbstractAsyncContextManager[None]:
+        """Keep a process ready for the next script, from the first script on, while this is open."""
+        return self._processes.kept()
 
     async def run(
         self, code: str, functions: Functions, on_print: Callable[[str], None], caller: str = ""
@@ -65,32 +73,33 @@ class Sandbox:
         Raises:
             ScriptFailed: it failed, or was ended.
         """
-        total = self._settings.total_time
+        total, at = self._settings.total_time, LastCall()
         try:
             async with self._turns.seat(caller, total):
                 with anyio.fail_after(total):
-                    return await self._ran(code, functions, on_print)
+                    return await self._ran(code, functions, on_print, at)
         except NoSeat as no:
             raise ScriptFailed(_not_run(no.why, total)) from no
         except TimeoutError as error:
-            raise ScriptFailed(f"it took longer than {total:g} s with its calls") from error
+            raise ScriptFailed(f"it took longer than {total:g} s with its calls{at.words()}") from error
 
-    async def _ran(self, code: str, functions: Functions, on_print: Callable[[str], None]) -> str | None:
+    async def _ran(self, code: str, functions: Functions, on_print: Callable[[str], None], at: LastCall) -> str | None:
         settings = self._settings
         try:
-            process = await ScriptProcess.start()
+            process = await self._processes.take()
         except OSError as error:
             logger.exception("no process could be started for a script")
             raise ScriptFailed(_broken(str(error))) from error
         try:
-            run = _Run(process, functions, on_print, settings)
+            run = _Run(process, functions, on_print, settings, at)
             return await run.result(code)
         except ProcessEnded as error:
             if error.code != _ENDED_BY_WATCH:
                 logger.warning("a script was ended: %s", error)
-            raise ScriptFailed(_lost(error, settings)) from error
+            raise _lost(error, settings, at) from error
         finally:
             await process.end()
+            self._processes.want()
 
 
 def open_sandbox(settings: CodeModeSettings) -> Sandbox:
@@ -117,8 +126,10 @@ class _Run:
         functions: Functions,
         on_print: Callable[[str], None],
         settings: CodeModeSettings,
+        at: LastCall,
     ) -> None:
         self._process = process
+        self._at = at
         self._functions = functions
         self._on_print = on_print
         self._settings = settings
@@ -149,8 +160,10 @@ class _Run:
         return value
 
     def _take(self, message: Mapping[str, Any]) -> None:
-        """Take what was printed. Raises ScriptFailed if the message says that the script has failed."""
-        if "printed" in message:
+        """Take what was printed, or where the script is. Raises ScriptFailed if the message says that it has failed."""
+        if "at" in message:
+            self._at.set(message["at"])
+        elif "printed" in message:
             self._on_print(str(message["printed"]))
         elif "failed" in message:
             failed = as_object(message["failed"])
@@ -185,13 +198,16 @@ class _Run:
         return await function(args, kwargs)
 
 
-def _lost(error: ProcessEnded, settings: CodeModeSettings) -> str:
+def _lost(error: ProcessEnded, settings: CodeModeSettings, at: LastCall) -> ScriptFailed:
     if error.code == _ENDED_BY_WATCH:
-        return (
+        words = (
             f"it was ended: it took longer than {settings.run_time:g} s to read the values that it gave to functions, "
             "or that it returned; one that holds another many times over, and so on, is as large as all of them"
         )
-    return f"it was ended: it may have taken more than {size_words(settings.memory)} of memory"
+        return ScriptFailed(words, at.line)  # it is read while the script is at this line
+    return ScriptFailed(
+        f"it was ended: it may have taken more than {size_words(settings.memory)} of memory{at.words()}"
+    )
 
 
 def _broken(why: str) -> str:

@@ -16,12 +16,14 @@ import sys
 import threading
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from time import monotonic
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from gateway.core.near_names import did_you_mean
 from gateway.core.wording import plain, size_words
 from gateway.sandbox.faults import ScriptFailed, ScriptFault
+from gateway.sandbox.last_call import LastCall
 from gateway.sandbox.media import Media
 from gateway.sandbox.messages import (
     LARGEST,
@@ -68,6 +70,8 @@ def main() -> None:
     messages, answers = private_stdio()
     # Ctrl-C in a terminal reaches the whole process group; ending scripts is the gateway's decision.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(Exception):  # while it waits for a script; if it cannot be, the script is told
+        import_module("pydantic_monty")
     start = read_message(messages)
     if start is not None:
         worker = Worker(messages, answers, start)
@@ -91,6 +95,8 @@ class Worker:
         self._nowhere = os.open(os.devnull, os.O_WRONLY)
         self._left_to_send = MOST_SENT
         self._left_to_convert = limits.run_time
+        self._source = self._code.encode("utf-8", "replace")
+        self._at = LastCall()
         self._interpreter: int | None = None
         self._calls = 0
         self._replies: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
@@ -130,7 +136,7 @@ class Worker:
             self._printed.flush()
         except MontyError as error:
             self._printed.flush()
-            ended = failed(error, self._limits, is_too_much_printed=self._printed.is_too_much)
+            ended = failed(error, self._limits, self._at, is_too_much_printed=self._printed.is_too_much)
         except ScriptFault as error:
             ended = ScriptFailed(str(error))
         except MemoryError:
@@ -156,7 +162,7 @@ class Worker:
                 snapshot = session.feed_start(self._code, print_callback=self._printed, external_lookup=self._known)
                 while not isinstance(snapshot, MontyComplete):
                     snapshot = self._answered(snapshot)
-                with self._converting():
+                with self._converting(self._source.rstrip().count(b"\n") + 1):
                     value = snapshot.output
                     return None if value is None else to_text(value)[: self._limits.max_shown + 1]
             finally:
@@ -179,7 +185,7 @@ class Worker:
         if snapshot.is_os_function and name not in _SLEEPS:
             return snapshot.resume_not_handled()
         try:
-            with self._converting():
+            with self._converting(self._line_of(snapshot)):
                 asked = self._asked(name, snapshot)
             if isinstance(asked, Answered):
                 return snapshot.resume(_returned(asked.value))
@@ -193,6 +199,12 @@ class Worker:
         while call not in self._settled:
             self._take_reply()
         return snapshot.resume(self._settled.pop(call))
+
+    def _line_of(self, snapshot: "FunctionSnapshot") -> int | None:
+        position = snapshot.position
+        if not position.filename.startswith("<python-input"):  # a text that the script evaluates has lines of its own
+            return None
+        return self._source.count(b"\n", 0, position.start) + 1
 
     def _asked(self, name: str, snapshot: "FunctionSnapshot") -> Asked | Answered:
         """Return what a call asks of the gateway. Raises ScriptFault, TypeError or NameError, which the script gets."""
@@ -248,9 +260,15 @@ class Worker:
         return len(packed)
 
     @contextmanager
-    def _converting(self) -> Generator[None]:
-        """End this process if what is done inside takes longer than is left, whatever holds the interpreter's lock."""
+    def _converting(self, line: int | None) -> Generator[None]:
+        """End this process if what is done inside takes longer than is left, whatever holds the interpreter's lock.
+
+        `line` is where the script is. The gateway is told before, since nothing can be said after.
+        """
         self._printed.flush()
+        if line is not None and line != self._at.line:
+            self._at.set(line)
+            self._send({"at": line})
         began = monotonic()
         faulthandler.dump_traceback_later(max(0.01, self._left_to_convert), exit=True, file=self._nowhere)
         try:

@@ -86,11 +86,11 @@ def calibration_records(host: ExportedHost, read: Mapping[str, When]) -> Iterato
 def _cell(case: _Case, read: Mapping[str, When]) -> Cell:
     count = sum(read[block] != "not" for block in case.blocks)
     late = any(read[block] == "a turn late" for block in case.blocks)
-    pictures = {"shown": count, "of": case.pictures} if case.pictures else {}
     return Cell(
         verdict="seen" if count == len(case.blocks) else "lost",
         why="only after the next message" if late else "",
-        **pictures,
+        shown=count if case.pictures else None,
+        of=case.pictures or None,
     )
 
 

@@ -186,13 +186,19 @@ class StructuredRules(Rules):
     """Structured content: sent `always`, or `never`.
 
     If it is not sent, it becomes text unless something else says the same, and tools lose their output schemas, since
-    clients fail a call that has one without the other. `host`: what the host itself does with it. `max_chars`: what is
-    sent as such is cut to its shape if it is longer (as compact JSON), where the tool's output schema accepts that.
+    clients fail a call that has one without the other. `host`: what the host itself does with it. What is sent as such
+    is cut to its shape, where the tool's output schema accepts that, if it is longer than `max_chars` (as compact
+    JSON), than its part of the whole result (`limits.result_chars`), or, where the model reads it, than its budget.
     """
 
     send: Literal["always", "never"] = "always"
     max_chars: Count | None = None
     host: Literal["unknown", "ignored", "if-empty", "replaces-text", "replaces-all", "beside", "dumped"] = "unknown"
+
+    @property
+    def is_read_with_text(self) -> bool:
+        """Whether the host's model reads it beside the text, which can say what was left out of it."""
+        return self.host in ("beside", "dumped")
 
 
 class AppRules(Rules):

@@ -1,6 +1,7 @@
 """Code mode as configured: the tool that hosts are offered, and its calls."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -82,13 +83,16 @@ class CodeMode:
             return await script.result(code)
 
 
-def open_code_mode(settings: CodeModeSettings, store: ContentStore) -> CodeMode:
-    """Return code mode.
+@asynccontextmanager
+async def open_code_mode(settings: CodeModeSettings, store: ContentStore) -> AsyncGenerator[CodeMode]:
+    """Open code mode; no process is started before the first script, and none is left at the end.
 
     Raises:
         ConfigError: the extra `code` is not installed.
     """
-    return CodeMode(settings, open_sandbox(settings), store)
+    sandbox = open_sandbox(settings)
+    async with sandbox.keeping_spare():
+        yield CodeMode(settings, sandbox, store)
 
 
 def _is_run(tool: dict[str, Any], catalogue: Catalogue) -> bool:

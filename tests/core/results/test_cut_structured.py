@@ -18,6 +18,7 @@ from gateway.core.results.lift_result import lift
 from gateway.core.results.lower_mcp import lower
 from gateway.core.tokens import text_tokens
 from gateway.core.tools.catalogue.output_schemas import offered_output_schema
+from tests.core.results.test_lowering_mcp import png
 
 CHATGPT = builtin_profiles()["chatgpt"]
 ROWS = [{"id": number, "name": f"row {number}", "note": "n" * 50} for number in range(3_000)]
@@ -41,6 +42,13 @@ def anything(value: Any) -> bool:
 
 def host(**structured: Any) -> Profile:
     return CHATGPT.model_copy(update={"structured": CHATGPT.structured.model_copy(update=structured)})
+
+
+def limited(result_chars: int | None, **structured: Any) -> Profile:
+    """Return the profile of a host that takes so many characters of a whole result."""
+    limits = CHATGPT.limits.model_copy(update={"result_chars": result_chars})
+    image = CHATGPT.image.model_copy(update={"show": "native"})
+    return host(**structured).model_copy(update={"limits": limits, "image": image})
 
 
 def shaped(
@@ -88,9 +96,47 @@ def test_what_is_short_enough_is_sent_as_it_came():
 
 
 @pytest.mark.parametrize("profile", ["dify", "inspector", "passthrough"])
-def test_it_stays_whole_where_no_profile_says_that_a_model_reads_it(profile: str):
+def test_it_stays_whole_where_the_host_has_room_for_it(profile: str):
     value = {"rows": ROWS}
     assert shaped(value, builtin_profiles()[profile])[0]["structuredContent"] == value
+
+
+@pytest.mark.parametrize("reads", ["unknown", "ignored", "replaces-text", "beside"])
+@pytest.mark.parametrize("words", [0, 10_000, 30_000])
+def test_the_limit_on_the_whole_result_holds_for_it_and_the_texts_together(reads: str, words: int):
+    profile = limited(50_000, max_chars=None, host=reads)
+    blocks = ({"type": "text", "text": "word " * (words // 5)},) if words else ()
+    result, stored, _ = shaped({"rows": ROWS}, profile, blocks=blocks)
+    assert len(compact_json(result)) <= 50_000
+    rows = result["structuredContent"]["rows"]
+    assert rows == ROWS[: len(rows)]
+    assert 30 <= len(rows) < 3_000
+    assert json.loads(stored)["rows"] == ROWS
+
+
+def test_an_image_keeps_its_room():
+    data = png(640, 480, 30_000)
+    profile = limited(60_000, max_chars=None, host="beside")
+    result, _, _ = shaped({"rows": ROWS}, profile, blocks=({"type": "image", "data": data, "mimeType": "image/png"},))
+    assert [block["data"] for block in result["content"] if block["type"] == "image"] == [data]
+    assert len(compact_json(result)) <= 60_000
+    assert result["structuredContent"]["rows"] == ROWS[: len(result["structuredContent"]["rows"])]
+
+
+@pytest.mark.parametrize("reads", ["beside", "dumped", "replaces-all"])
+def test_a_budget_in_tokens_holds_wherever_a_model_reads_it(reads: str):
+    budget = TokenBudget(2_000, [token_formulas()["openai"]])
+    profile = limited(None, max_chars=None, host=reads)
+    result, _, _ = shaped({"rows": ROWS[:200]}, profile, tokens=budget, blocks=({"type": "text", "text": "Rows."},))
+    assert text_tokens(compact_json(result["structuredContent"])) <= 2_000
+
+
+@pytest.mark.parametrize("reads", ["unknown", "ignored", "if-empty"])
+def test_a_budget_in_tokens_leaves_what_no_model_reads(reads: str):
+    budget = TokenBudget(2_000, [token_formulas()["openai"]])
+    profile, value = limited(None, max_chars=None, host=reads), {"rows": ROWS[:200]}
+    result, _, _ = shaped(value, profile, tokens=budget, blocks=({"type": "text", "text": "Rows."},))
+    assert result["structuredContent"] == value
 
 
 def test_it_stays_whole_where_a_page_reads_it():
@@ -119,8 +165,9 @@ def test_other_schemas_are_offered_as_they_are(for_a_page: bool):
     open_schema = {**SCHEMA, "additionalProperties": True}
     same = offered_output_schema(open_schema, CHATGPT, for_a_page=for_a_page, objects_only=True)
     assert same.schema is open_schema
-    for_no_model = offered_output_schema(SCHEMA, builtin_profiles()["dify"], for_a_page=for_a_page, objects_only=True)
-    assert for_no_model.schema is SCHEMA
+    for name in ("dify", "passthrough"):  # one says in the text what was left out, and for the other nothing ever is
+        same = offered_output_schema(SCHEMA, builtin_profiles()[name], for_a_page=for_a_page, objects_only=True)
+        assert same.schema is SCHEMA
 
 
 @pytest.mark.parametrize(

@@ -63,10 +63,11 @@ def decide(
     structured: SentStructured | None = None
     if envelope.has_structured_content and profile.structured.send == "always":
         content = SentStructured(envelope.structured_content)
-        structured = content if accepts is None else cut_structured(context, accepts, tokens)
+        structured = content if accepts is None else cut_structured(context, decided_blocks, accepts, tokens)
         if structured.line is not None:
             decided_blocks.append(ToTextLine(structured.line))
-    decided_blocks = within_budget(context, decided_blocks)
+    # The room that a page's data takes was taken before, from the profile.
+    decided_blocks = within_budget(context, decided_blocks, None if accepts is None else structured)
     if profile.handles == "always":
         decided_blocks = [context.with_handle(decision) for decision in decided_blocks]
     if tokens is not None:

@@ -4,7 +4,14 @@ Media is never removed to make space for text.
 """
 
 from gateway.core.model.json_size import wire_chars
-from gateway.core.results.decisions.block_decisions import AsImage, AsIs, AsText, BlockDecision, ToTextLine
+from gateway.core.results.decisions.block_decisions import (
+    AsImage,
+    AsIs,
+    AsText,
+    BlockDecision,
+    SentStructured,
+    ToTextLine,
+)
 from gateway.core.results.decisions.cut_texts import cut_texts, share, text_sizes
 from gateway.core.results.decisions.decision_context import DecisionContext, is_image
 from gateway.core.results.decisions.documents import left_out_page, smaller_page
@@ -27,13 +34,21 @@ _STEP = 4_096
 """Bytes to which an image's share is rounded down, so that one more word of text does not change the image's bytes."""
 
 
-def within_budget(context: DecisionContext, decided_blocks: list[BlockDecision]) -> list[BlockDecision]:
-    """Return the same decisions within the profile's limits on text and on the whole result."""
+def within_budget(
+    context: DecisionContext, decided_blocks: list[BlockDecision], structured: SentStructured | None = None
+) -> list[BlockDecision]:
+    """Return the same decisions within the profile's limits on text and on the whole result.
+
+    `structured` is sent beside them, and counts, but never takes the room of media.
+    """
     limit = context.profile.limits.result_chars
     decided_blocks = cut_texts(context, decided_blocks, _text_limit(context))
     if limit is None:
         return decided_blocks
-    room, kept_free = _room(decided_blocks, limit), _kept_free(decided_blocks, limit)
+    kept_free = _kept_free(decided_blocks, limit)
+    beside = 0 if structured is None else wire_chars(structured.value)
+    limit -= max(0, min(beside, limit - int(kept_free / _MARGIN)))
+    room = _room(decided_blocks, limit)
     if room < kept_free:
         # Encoded as JSON, the text is longer than its own limit: escapes and captions count too.
         whole, texts = decided_blocks, sum(text_sizes(decided_blocks).values())
@@ -46,6 +61,20 @@ def within_budget(context: DecisionContext, decided_blocks: list[BlockDecision])
             decided_blocks = cut_texts(context, whole, max(_LEAST_TEXT, least))
             room = _room(decided_blocks, limit)
     return _fit_media(context, decided_blocks, max(0, room))
+
+
+def room_beside(context: DecisionContext, decided_blocks: list[BlockDecision], chars: int) -> int | None:
+    """Return how much of the whole result there is for something of so many characters beside these decisions.
+
+    Media keep their room, and what is large shares the rest equally with the texts. None: there is no limit.
+    """
+    limit = context.profile.limits.result_chars
+    if limit is None:
+        return None
+    cut = cut_texts(context, decided_blocks, _text_limit(context))
+    texts = sum(map(_text_chars, cut))
+    room = _room(cut, limit) + texts - _kept_free(cut, limit) - _OVERHEAD
+    return share({0: texts, 1: chars}, room)[1]
 
 
 def _text_limit(context: DecisionContext) -> int | None:

@@ -1,4 +1,4 @@
-"""Cutting structured content to its shape, for hosts whose models read it: still JSON that fits the output schema.
+"""Cutting structured content to its shape, for hosts that limit it: still JSON that fits the output schema.
 
 The first rows of lists, the first keys of objects and the beginnings of texts stay, with the counts of what is left
 out; the whole is behind a handle.
@@ -13,10 +13,11 @@ from gateway.core import wording
 from gateway.core.model.effects import Failed
 from gateway.core.model.json_size import compact_json
 from gateway.core.model.json_values import is_list, is_object
-from gateway.core.results.decisions.block_decisions import SentStructured
+from gateway.core.results.decisions.block_decisions import BlockDecision, SentStructured
+from gateway.core.results.decisions.budget import room_beside
 from gateway.core.results.decisions.decision_context import DecisionContext
-from gateway.core.results.decisions.token_budget import TokenBudget
-from gateway.core.tokens import text_tokens
+from gateway.core.results.decisions.token_budget import LEAST_BUDGET, TokenBudget
+from gateway.core.tokens import read_of_structured, text_tokens
 
 Accepts = Callable[[Any], bool]
 """Whether a value fits the output schema that the host knows of the tool."""
@@ -26,8 +27,6 @@ _LINE = 400
 """Characters kept free for the words that say what was left out."""
 _MOST_PLACES = 6
 """Places that are named in these words."""
-_READ_WITH_TEXT = frozenset({"beside", "dumped"})
-"""What hosts do with structured content whose models read the text as well (`structured.host`)."""
 
 
 @dataclass(frozen=True)
@@ -62,22 +61,44 @@ class _Full(Exception):
     """There is no room for more."""
 
 
-def cut_structured(context: DecisionContext, accepts: Accepts, tokens: TokenBudget | None) -> SentStructured:
-    """Return the structured content as it is sent: whole if it is within `structured.max_chars` and the budget.
+@dataclass(frozen=True)
+class _Room:
+    """The room for structured content, as compact JSON: `chars`, and `tokens` by the estimate; None is no limit."""
 
-    Otherwise, return its shape, once the whole is stored. If it cannot be stored, or no shape fits the output schema,
-    it stays whole, with a note.
+    chars: int | None
+    tokens: int | None
+
+    def fits(self, compact: str) -> bool:
+        """Whether there is room for it."""
+        return (self.chars is None or len(compact) <= self.chars) and (
+            self.tokens is None or text_tokens(compact) <= self.tokens
+        )
+
+
+def cut_structured(
+    context: DecisionContext, decided_blocks: list[BlockDecision], accepts: Accepts, tokens: TokenBudget | None
+) -> SentStructured:
+    """Return the structured content that is sent beside these decisions: whole if there is room for it.
+
+    The room is what the profile allows for it (`structured.max_chars`), what the blocks leave of the whole result
+    (`limits.result_chars`), and, where the host's model reads it, the budget in tokens. Otherwise, return its shape,
+    once the whole is stored. If it cannot be stored, or no shape fits the output schema, it stays whole, with a note.
     """
-    value, most = context.envelope.structured_content, context.profile.structured.max_chars
+    value, rules = context.envelope.structured_content, context.profile
     as_it_came = SentStructured(value)
-    if most is None or _fits(compact := compact_json(value), most, tokens):
+    if tokens is None and rules.structured.max_chars is None and rules.limits.result_chars is None:
+        return as_it_came
+    compact = compact_json(value)
+    room = _room(context, decided_blocks, len(compact), tokens)
+    if room.fits(compact):
         return as_it_came
     handle = context.keep(_KEY, compact, "application/json", is_text=True)
     if isinstance(context.outcomes.get(_KEY), Failed):
         context.note("failed", f"structured content of {len(compact):,} characters is sent whole: not kept", None)
         return as_it_came
-    words = _Words(len(compact), handle, context.profile.tools.helpers, context.url(_KEY))
-    in_text = context.profile.structured.host in _READ_WITH_TEXT
+    words = _Words(len(compact), handle, rules.tools.helpers, context.url(_KEY))
+    in_text = rules.structured.is_read_with_text
+    most = len(compact) if room.chars is None else room.chars
     for detail in (gentler for one in _DETAILS for gentler in one.gentler()):
         try:
             shape = _Shape(detail, most - _LINE)
@@ -90,7 +111,7 @@ def cut_structured(context: DecisionContext, accepts: Accepts, tokens: TokenBudg
                 break  # only an object has a place for the words
             cut = {wording.LEFT_OUT: line, **cut} | {wording.LEFT_OUT: line}
         sent = compact_json(cut)
-        if len(sent) < len(compact) and _fits(sent, most, tokens) and accepts(cut):
+        if len(sent) < len(compact) and room.fits(sent) and accepts(cut):
             context.note("cut", f"structured content of {len(compact):,} characters to its shape, {len(sent):,}", None)
             return SentStructured(cut, line if in_text else None)
     context.wanted.pop(_KEY, None)
@@ -99,8 +120,17 @@ def cut_structured(context: DecisionContext, accepts: Accepts, tokens: TokenBudg
     return as_it_came
 
 
-def _fits(compact: str, most: int, tokens: TokenBudget | None) -> bool:
-    return len(compact) <= most and (tokens is None or text_tokens(compact) <= tokens.most * 3 // 4)
+def _room(
+    context: DecisionContext, decided_blocks: list[BlockDecision], chars: int, tokens: TokenBudget | None
+) -> _Room:
+    """Return the room for structured content of so many characters beside these decisions."""
+    rules = context.profile.structured
+    limits = (rules.max_chars, room_beside(context, decided_blocks, chars))
+    is_read = read_of_structured(rules.host, is_alone=not decided_blocks) != "never"
+    return _Room(
+        min((limit for limit in limits if limit is not None), default=None),
+        max(tokens.most, LEAST_BUDGET) * 3 // 4 if tokens is not None and is_read else None,
+    )
 
 
 @dataclass(frozen=True)

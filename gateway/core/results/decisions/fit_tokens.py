@@ -1,8 +1,8 @@
 """Fitting a result to its budget in tokens: texts are cut and images are scaled until the model pays no more than that.
 
 As with sizes, media is never removed to make space for text: it keeps up to three quarters of the budget. All that the
-gateway itself writes counts: captions, markers, lines and links. Media of unknown cost does not, and structured content
-counts is cut before, or is sent whole (`cut_structured`), since hosts check it against the tool's schema.
+gateway itself writes counts: captions, markers, lines and links. Media of unknown cost does not. Structured content
+that the model reads counts too, and is cut before (`cut_structured`), or sent whole if no shape of it fits the schema.
 """
 
 from collections.abc import Mapping
@@ -23,12 +23,10 @@ from gateway.core.results.decisions.cut_texts import cut_texts, share, text_size
 from gateway.core.results.decisions.decision_context import DecisionContext, is_image
 from gateway.core.results.decisions.documents import left_out_page
 from gateway.core.results.decisions.images import fit_image_to_profile
-from gateway.core.results.decisions.token_budget import TokenBudget, WrittenCosts, scaled_to, shown_pixels
+from gateway.core.results.decisions.token_budget import LEAST_BUDGET, TokenBudget, WrittenCosts, scaled_to, shown_pixels
 from gateway.core.results.decisions.write_blocks import BlockWriter
 from gateway.core.tokens import text_tokens
 
-LEAST_BUDGET = 100
-"""The tokens below which a budget cannot be kept: a line has to say what was left out, and how to open it."""
 _MOST_KEPT_FREE = 0.75
 """Maximum share of the budget that is reserved for media."""
 _LEAST_EDGE = 200

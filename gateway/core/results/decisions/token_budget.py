@@ -24,6 +24,8 @@ from gateway.core.tokens import (
     text_tokens,
 )
 
+LEAST_BUDGET = 100
+"""The tokens below which a budget cannot be kept: a line has to say what was left out, and how to open it."""
 _STEP = 8
 """Pixels to which an edge is rounded down, so that one more word of text does not change the image's bytes."""
 

@@ -25,11 +25,16 @@ def offered_output_schema(declared: Any, profile: Profile, *, for_a_page: bool, 
         return OfferedSchema(None, "outputSchema removed, because this host is sent no structured content")
     if objects_only and not is_object_schema(declared):
         return OfferedSchema(None, "outputSchema removed, because this host takes only schemas for objects")
-    if profile.structured.max_chars is None or for_a_page or not _is_closed(declared):
+    if not _may_be_cut(profile) or for_a_page or profile.structured.is_read_with_text or not _is_closed(declared):
         return OfferedSchema(declared)
     # What was cut is said in the content itself, since the model may read nothing else.
     opened = {**declared, "properties": {**as_object(declared.get("properties")), LEFT_OUT: _LINE}}
     return OfferedSchema(opened, "outputSchema accepts a line that says what was cut")
+
+
+def _may_be_cut(profile: Profile) -> bool:
+    """Whether the profile has any limit that structured content is cut to."""
+    return any((profile.structured.max_chars, profile.limits.result_chars, profile.tokens.max_result))
 
 
 def _is_closed(schema: Any) -> bool:
