@@ -4,7 +4,8 @@
 PYTHON ?= python3
 VENV := .venv
 ARGS ?=
-WORKERS ?= 2
+# More than there are cores, usually: most tests wait for programs most of the time.
+WORKERS ?= 3
 
 BIN := $(VENV)/bin
 WHEELHOUSE := $(VENV)/wheelhouse
@@ -39,11 +40,11 @@ setup: $(VENV)/.gateway $(VENV)/.development $(VENV)/.old-clients $(VENV)/.data-
 demo: $(VENV)/.gateway ## set up what the demo needs, and run it with every bundled example
 	@$(BIN)/mcp-gateway demo $(ARGS)
 
-test: setup ## set up, and run the tests, those of two files at a time (WORKERS=0: one after the other)
+test: setup ## set up, and run the tests, those of three files at a time (WORKERS=0: one after the other)
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile $(ARGS)
 
 test-fast: setup ## more than half of the tests, in about a minute: those that are not marked as slow
-	@$(BIN)/python -m pytest -q -m "not slow" -n 2 --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest -q -m "not slow" -n $(WORKERS) --dist loadfile $(ARGS)
 
 # Takes minutes, so it is not part of `make test`: run it after changing a bound in pyproject.toml, and before a release.
 lowest: $(VENV)/.lowest ## run the tests of dependencies with the lowest versions that pyproject.toml allows

@@ -131,7 +131,7 @@ class Drain:
     @property
     def _is_quiet(self) -> bool:
         passed_on = sum(one.number for one in self.passed_on)
-        return not self._arriving and not passed_on and self._running.number <= self._waiting
+        return not passed_on and max(self._arriving, self._running.number) <= self._waiting
 
     async def _end_lists(self) -> None:
         """Answer the lists that still wait with what is there."""

@@ -24,6 +24,7 @@ import subprocess, sys
 from gateway.upstream.transports.process_reaper import ProcessReaper
 child = subprocess.Popen([sys.executable, "-c", sys.argv[1]], start_new_session=True)
 ProcessReaper().guard(child.pid)
+print("guarded", flush=True)
 sys.stdin.read()
 """
 
@@ -44,7 +45,7 @@ def test_a_killed_gateway_leaves_no_process_behind() -> None:
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     ) as gateway:
         assert gateway.stdout is not None
-        assert gateway.stdout.readline() == b"up\n"
+        assert {gateway.stdout.readline(), gateway.stdout.readline()} == {b"up\n", b"guarded\n"}
         gateway.kill()
         # The child holds the other end: it ends when nobody is left.
         assert gateway.stdout.read() == b""
