@@ -3,24 +3,34 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from anyio import Lock, to_thread
 
 from gateway.config.project_file import project_file, toolset_of_project
+from gateway.config.toolset_settings import no_toolset
 from gateway.core.model.caller import Caller
+from gateway.errors import UnknownToolset
 from gateway.system.loopback import is_loopback
 
 _MOST = 256
 """Maximum number of sessions whose project is remembered."""
 
 
+class _Named(NamedTuple):
+    """The toolset that a project's file names."""
+
+    toolset: str
+    file: Path
+
+
 class ProjectToolsets:
     """Asks each session once which folders it has open, and again when it says that these have changed."""
 
     def __init__(self) -> None:
-        self._named: dict[str, str | None] = {}
+        self._named: dict[str, _Named | None] = {}
         self._asking = Lock()
 
     async def narrowed(self, caller: Caller, folders: Callable[[], Awaitable[Sequence[str]]]) -> Caller:
@@ -36,9 +46,16 @@ class ProjectToolsets:
     def known(self, caller: Caller) -> Caller:
         """Return the same for what is known already."""
         named = None if caller.session is None else self._named.get(caller.session)
-        if named is None or named in caller.toolsets:
+        if named is None or named.toolset in caller.toolsets:
             return caller
-        return replace(caller, toolsets=(*caller.toolsets, named))
+        return replace(caller, toolsets=(*caller.toolsets, named.toolset))
+
+    def problem(self, caller: Caller, error: UnknownToolset) -> str:
+        """Return which toolset does not exist, after the file that names it, if a project's does."""
+        named = None if caller.session is None else self._named.get(caller.session)
+        words = str(error)
+        is_from_file = named is not None and error.message == no_toolset(named.toolset)
+        return f"{named.file}: {words}" if is_from_file and named and str(named.file) not in words else words
 
     def forget(self, session: str) -> bool:
         """Forget the project of a session, which has ended or has other folders; return whether it was known."""
@@ -54,10 +71,11 @@ class ProjectToolsets:
                     self._named[session] = named
 
 
-def _toolset_in(uris: Sequence[str]) -> str | None:
+def _toolset_in(uris: Sequence[str]) -> _Named | None:
     files = (project_file(folder) for folder in map(_folder, uris) if folder is not None)
     file = next((file for file in files if file is not None), None)
-    return None if file is None else toolset_of_project(file)
+    toolset = None if file is None else toolset_of_project(file)
+    return None if file is None or toolset is None else _Named(toolset, file)
 
 
 def _folder(uri: str) -> Path | None:

@@ -330,7 +330,8 @@ class Router:
         except UnknownToolset as error:
             if method not in LISTS or not caller.on_stdio:
                 raise
-            self._problems.report([str(error)], "a host is offered no server's tools, because of its project's file")
+            words = self._projects.problem(caller, error)
+            self._problems.report([words], "a host is offered no server's tools, because of its project's file")
             return self._rules.without_upstreams(caller)
 
     def unknown_toolset(self, caller: Caller) -> str | None:
@@ -338,7 +339,7 @@ class Router:
         try:
             self._able(caller)
         except UnknownToolset as error:
-            return str(error)
+            return self._projects.problem(caller, error)
         except ProfileError:
             return None
         return None

@@ -272,7 +272,7 @@ async def test_where_a_file_cannot_be_used_nothing_is_offered_until_it_is_mended
     assert await listed(gateway, ROOTED, host) == []
     said = gateway.unknown_toolset(ROOTED)
     assert said is not None
-    assert "there is no toolset 'wrk' (did you mean 'work'?" in said
+    assert f"{project / '.mcp-gateway.toml'}: there is no toolset 'wrk' (did you mean 'work'?" in said
     assert sum("there is no toolset 'wrk' (did you mean 'work'?" in line for line in caplog.messages) == 1
     with pytest.raises(UnknownToolset, match="did you mean 'work'"):
         await gateway.respond("tools/call", {"name": "docs__find"}, ROOTED, host=host)

@@ -88,7 +88,7 @@ def _show(report: Mapping[str, Any]) -> None:
     _show_hosts(report["hosts"], report.get("attached") or ())  # missing in the status of an older gateway
     _show_waiting(report)
     if report["upstreams"]:
-        headings = ("upstream", "state", "for", "calls", "failed", "running", "restarts", "memory")
+        headings = ("upstream", "state", "for", "requests", "failed", "running", "restarts", "memory")
         say_table(headings, [_row(upstream) for upstream in report["upstreams"]])
     for upstream in report["upstreams"]:  # below the table, because a cause is wider than a column
         _show_upstream(upstream)
