@@ -14,11 +14,11 @@ from tests.routing.code_mode.test_scripts import until
 pytestmark = pytest.mark.anyio
 
 
-async def spare() -> psutil.Process:
+async def spare(processes: SpareProcess) -> psutil.Process:
     """Wait for the process that is ready, and return it."""
     own = psutil.Process()
-    with anyio.fail_after(60):
-        await until(lambda: len(of_scripts(own)) == 1)
+    with anyio.fail_after(60):  # it is there before it can be taken
+        await until(lambda: processes._process is not None and len(of_scripts(own)) == 1)
     return of_scripts(own)[0]
 
 
@@ -28,9 +28,9 @@ async def test_there_is_one_after_the_first_script_and_none_at_the_end():
         await anyio.sleep(0.5)
         assert not of_scripts(psutil.Process())
         assert await sandbox.run("1 + 1", NOTHING, print) == "2"
-        first = await spare()
+        first = await spare(sandbox._processes)
         assert await sandbox.run("1 + 2", NOTHING, print) == "3"
-        second = await spare()
+        second = await spare(sandbox._processes)
         assert first.pid != second.pid
         assert not first.is_running()
     assert not of_scripts(psutil.Process())
@@ -40,7 +40,7 @@ async def test_one_that_was_killed_costs_no_script():
     sandbox = open_sandbox(CodeModeSettings())
     async with sandbox.keeping_spare():
         await sandbox.run("1", NOTHING, print)
-        killed = await spare()
+        killed = await spare(sandbox._processes)
         killed.kill()
         with anyio.fail_after(60):
             await until(lambda: not of_scripts(psutil.Process()))
@@ -50,16 +50,16 @@ async def test_one_that_was_killed_costs_no_script():
 
 
 async def test_it_ends_when_there_are_no_scripts_for_a_while():
-    processes = SpareProcess(idle=0.3)
+    processes = SpareProcess(idle=1.5)
     async with processes.kept():
         processes.want()
-        await spare()
+        await spare(processes)
         with anyio.fail_after(60):
             await until(lambda: not of_scripts(psutil.Process()))
         await anyio.sleep(0.5)
         assert not of_scripts(psutil.Process())
         processes.want()
-        await spare()
+        await spare(processes)
     assert not of_scripts(psutil.Process())
 
 

@@ -365,7 +365,7 @@ def test_failures_reach_the_host_as_its_era_has_them(stdio_host, wire):
 def test_structured_content_that_is_no_object_becomes_text_before_2026(stdio_host, wire):
     host, modern = opened(stdio_host(), wire), stdio_host()
     result = host.ask(wire.request(1, "tools/call", {"name": "list-value"}))["result"]
-    assert result == {"content": [{"type": "text", "text": "[1, 2]"}]}
+    assert result == {"content": [{"type": "text", "text": "[1,2]"}]}
     result = modern.ask(wire.request(1, "tools/call", wire.modern({"name": "list-value"})))["result"]
     assert (result["content"], result["structuredContent"]) == ([], [1, 2])
 
