@@ -1,7 +1,7 @@
 """Stop without breaking anything off: no new sessions, running requests end within a grace, and then the rest.
 
 `/readyz` says at once that the gateway stops, so that load balancers send hosts elsewhere. Once nothing runs, or
-shortly before the grace is over, the door is closed: nobody can connect any more, and who has connected is answered.
+the grace is over, the door is closed: nobody can connect any more, and who has connected is answered.
 """
 
 import logging
@@ -27,8 +27,8 @@ _RETRY_SECONDS = "2"
 _LOOK_SECONDS = 0.1
 _LISTING_SECONDS = 2.0
 """Time to answer lists that have waited for upstreams with what is there."""
-_LAST_SECONDS = 5.0
-"""The last part of the grace, at most a quarter of it, in which what has come before is answered, and nothing else."""
+_LAST_SECONDS = 2.0
+"""Time after the grace in which what came before the door was closed is answered."""
 _BEGINNING_SECONDS = 0.05
 """After this time, a request whose response has begun is counted as one that runs."""
 
@@ -54,7 +54,7 @@ class Drain:
         self.meanwhile: list[Callable[[], Coroutine[Any, Any, None]]] = []
         """Run from the beginning on, until `after`: sessions are handed over before, where nothing of them runs."""
         self.also: list[Callable[[], Awaitable[None]]] = []
-        """Waited for within the grace, once the running requests have ended; asked again when the door is closed."""
+        """Waited for within the grace, once the running requests have ended."""
         self.passed_on: list[RunningRequests] = []
         """Requests that others answer through this gateway: more may come until the door is closed."""
         self.after: list[Callable[[], Awaitable[None]]] = []
@@ -98,15 +98,14 @@ class Drain:
         logger.info("stopping: there are no new sessions, and %s may end within %g s", running, self._grace)
         for tell in self.before:
             await tell()
-        last = min(_LAST_SECONDS, self._grace / 4)
         async with background_tasks() as tasks:
             for run in self.meanwhile:
                 tasks.start_soon(run)
-            with anyio.move_on_after(self._grace - last):
+            # The door is open until then: other replicas count one that cannot be reached as gone, with what it runs.
+            with anyio.move_on_after(self._grace) as grace:
                 await self._all_ended()
             await close_door()
-            with anyio.move_on_after(last) as grace:
-                await self._all_ended()
+            with anyio.move_on_after(_LAST_SECONDS):
                 await self._nothing_comes()
             await self._end_lists()
         if grace.cancelled_caught:
