@@ -185,16 +185,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         chosen = frameworks(" ".join(options.names))
         with stage(cases()) as on:
-            for framework in chosen:
-                framework.install()
-                path = FOLDER / f"{framework.name}.toml"
-                path.parent.mkdir(exist_ok=True)
-                path.write_text(written(framework, run(framework, on, cases())), "utf-8")
-                print(f"written: {path.relative_to(ROOT)}", flush=True)
+            recorded = [_run_and_record(framework, on) for framework in chosen]
     except LabError as error:
         print(error, file=sys.stderr)
         return 1
-    return 0
+    return 0 if all(recorded) else 1
+
+
+def _run_and_record(framework: Framework, on: Stage) -> bool:
+    """Whether it could be run; one that cannot leaves the others their runs."""
+    try:
+        framework.install()
+        found = run(framework, on, cases())
+    except (LabError, subprocess.TimeoutExpired) as error:
+        print(f"{framework.name} could not be run: {error}", file=sys.stderr, flush=True)
+        return False
+    path = FOLDER / f"{framework.name}.toml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(written(framework, found), "utf-8")
+    print(f"written: {path.relative_to(ROOT)}", flush=True)
+    return True
 
 
 if __name__ == "__main__":

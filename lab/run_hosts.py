@@ -16,9 +16,9 @@ from typing import Any
 
 from lab.cases import Case, cases
 from lab.explain import faults
-from lab.frameworks import ROOT, LabError
+from lab.frameworks import ROOT, LabError, framework_files
 from lab.host_run import SETTINGS, host_stage, run_host
-from lab.hosts import FILES, Host, host_files, hosts, load_host
+from lab.hosts import FILES, Host, host_files, hosts, load_host, unavailable
 from lab.isolate import isolated, raise_loopback
 from lab.judge import Finding
 from lab.lab_table import table
@@ -127,13 +127,25 @@ def _inside(options: argparse.Namespace) -> int:
 def _chosen(names: Sequence[str]) -> int:
     ours = [name for name in names if name in host_files()] if names else list(host_files())
     others = [name for name in names if name not in host_files()]
-    if others or not names:
-        run_frameworks(others)
-    wrong = _run_all(hosts(" ".join(ours))) if ours else []
+    _refuse_unknown(others)
+    wrong: list[str] = []
+    if (others or not names) and run_frameworks(others):
+        wrong.append("not every framework could be run: see above")
+    wrong += _run_all(hosts(" ".join(ours))) if ours else []
     print(table({*ours, *others} if names else None))
     for line in wrong:
         print(f"- {line}")
     return 1 if wrong else 0
+
+
+def _refuse_unknown(others: Sequence[str]) -> None:
+    for name in others:
+        if name in framework_files():
+            continue
+        if (known := unavailable().get(name)) is not None:
+            raise LabError(f"{name} cannot be run: {known['why']}")
+        there = ", ".join(sorted([*host_files(), *framework_files()]))
+        raise LabError(f"no host or framework is called {name}; there are {there}")
 
 
 if __name__ == "__main__":

@@ -158,7 +158,7 @@ class FleetHost:
     async def _slow(self, call: Call) -> None:
         if self.revision == STATELESS and self._number % 2:
             return self._check(call, await self._as_task(call))
-        return self._check(call, await self._tool(call, "all__slow", seconds=SLOW_SECONDS))
+        return self._check(call, await self._tool(call, "slow__slow", seconds=SLOW_SECONDS))
 
     async def _waited(self, call: Call, long_call: str) -> Message:
         """Ask for a long call, again if the connection breaks: that does no harm."""
@@ -176,7 +176,7 @@ class FleetHost:
             await asyncio.sleep(1)
 
     async def _as_task(self, call: Call) -> Message:
-        result = await self._tool(call, "all__slow", _TASKS, seconds=SLOW_SECONDS)
+        result = await self._tool(call, "slow__slow", _TASKS, seconds=SLOW_SECONDS)
         if (task := result.get("taskId")) is None:
             return result
         while True:

@@ -46,6 +46,9 @@ max_sessions = 1000
 [upstreams.all]
 url = "http://127.0.0.1:{upstream}/mcp"
 session = "shared"
+[upstreams.slow]
+url = "http://127.0.0.1:{upstream}/mcp"
+session = "shared"
 {tokens}"""
 
 

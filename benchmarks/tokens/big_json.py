@@ -1,13 +1,13 @@
 """What large JSON costs: as the server sent it, as each host is sent it, and what a query for the part needed adds."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
 import jmespath
 
+from benchmarks.tokens.store import same_handles
 from gateway.cli.command_context import open_shaper
 from gateway.config.builtin_profiles import builtin_profiles
 from gateway.config.schema import Settings
@@ -22,7 +22,6 @@ _WORDS = (
     *("add", "retry", "cache", "login", "stream", "image", "cursor", "upload"),
     *("windows", "timeout", "crash", "token", "session", "proxy", "report"),
 )
-_HANDLE = re.compile(r"txt_[0-9a-z]+")
 """It is another in each run, and so is the number of its tokens."""
 _PLACES = ("Lisbon", "Oslo", "Quito", "Nairobi", "Osaka")
 
@@ -94,7 +93,7 @@ async def measure() -> list[Row]:
     """Return a row for each kind."""
     profiles = {name: narrow(builtin_profiles()[name], NEWEST_HANDSHAKE) for name in HOSTS}
     rows: list[Row] = []
-    async with open_shaper(Settings()) as shaper:
+    async with open_shaper(Settings(), same_handles()) as shaper:
         for kind in kinds():
             text = json.dumps(kind.value)
             result = {"content": [{"type": "text", "text": text}]}
@@ -107,8 +106,7 @@ async def measure() -> list[Row]:
 
 
 def _texts(result: Mapping[str, Any]) -> str:
-    text = "\n".join(block["text"] for block in result["content"] if block["type"] == "text")
-    return _HANDLE.sub("txt_7h3k2m9q4w8x", text)
+    return "\n".join(block["text"] for block in result["content"] if block["type"] == "text")
 
 
 def _row(kind: Kind, text: str, sent: Mapping[str, int]) -> Row:

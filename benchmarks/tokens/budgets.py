@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from PIL import Image, ImageDraw
 
+from benchmarks.tokens.store import same_handles
 from benchmarks.tokens.tool_search import SET, catalogue_for
 from gateway.cli.command_context import open_shaper
 from gateway.config.builtin_profiles import builtin_profiles
@@ -108,7 +109,7 @@ async def measure() -> Figures:
     profiles = {name: narrow(builtin_profiles()[name], NEWEST_HANDSHAKE) for name in HOSTS}
     models: list[ModelRow] = []
     kept: dict[int | None, list[Kept]] = {}
-    async with open_shaper(Settings()) as shaper:
+    async with open_shaper(Settings(), same_handles()) as shaper:
         for profile in profiles.values():
             models += await _models(shaper, profile)
         result = {"content": [_text(), _screenshot(1), _screenshot(2)]}

@@ -35,6 +35,7 @@ def join(cluster: "Cluster | None", gateway: Gateway, serving: Serving) -> None:
     """Let the gateway be one of several, if it is."""
     if cluster is not None:
         cluster.upstream_of = gateway.router.state_of
+        cluster.owners.on_moved = gateway.upstreams.moved
         cluster.observed_by(gateway.router.telemetry.metrics)
         gateway.join(cluster)
         if serving.worker_folder is None:

@@ -9,7 +9,7 @@ from urllib.request import url2pathname
 
 from anyio import Lock, to_thread
 
-from gateway.config.project_file import project_file, toolset_of_project
+from gateway.config.project_file import project_file, project_file_here, toolset_of_project
 from gateway.config.toolset_settings import no_toolset
 from gateway.core.model.caller import Caller
 from gateway.errors import UnknownToolset
@@ -52,10 +52,11 @@ class ProjectToolsets:
 
     def problem(self, caller: Caller, error: UnknownToolset) -> str:
         """Return which toolset does not exist, after the file that names it, if a project's does."""
-        named = None if caller.session is None else self._named.get(caller.session)
         words = str(error)
-        is_from_file = named is not None and error.message == no_toolset(named.toolset)
-        return f"{named.file}: {words}" if is_from_file and named and str(named.file) not in words else words
+        for named in (self._named.get(caller.session or ""), _named_here() if caller.on_stdio else None):
+            if named is not None and error.message == no_toolset(named.toolset):
+                return words if str(named.file) in words else f"{named.file}: {words}"
+        return words
 
     def forget(self, session: str) -> bool:
         """Forget the project of a session, which has ended or has other folders; return whether it was known."""
@@ -71,9 +72,17 @@ class ProjectToolsets:
                     self._named[session] = named
 
 
+def _named_here() -> _Named | None:
+    """Return what the file of the working folder names: hosts on stdio start the gateway in their project's."""
+    return _named_in(project_file_here())
+
+
 def _toolset_in(uris: Sequence[str]) -> _Named | None:
     files = (project_file(folder) for folder in map(_folder, uris) if folder is not None)
-    file = next((file for file in files if file is not None), None)
+    return _named_in(next((file for file in files if file is not None), None))
+
+
+def _named_in(file: Path | None) -> _Named | None:
     toolset = None if file is None else toolset_of_project(file)
     return None if file is None or toolset is None else _Named(toolset, file)
 

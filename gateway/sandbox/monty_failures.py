@@ -28,8 +28,9 @@ def failed(error: "MontyError", limits: ScriptLimits, at: LastCall, *, is_too_mu
     frames = error.traceback()
     own = next((frame for frame in reversed(frames) if frame.source_line), None)
     words = _too_much_printed(limits) if is_too_much_printed else _reason(error.display("type-msg"), limits)
-    code = plain((own.source_line or "").strip(), _SHOWN_LINE) if own is not None else None
-    return ScriptFailed(words, own.line if own is not None else None, code)
+    if own is None:  # such as at a limit that it reaches at the top level
+        return ScriptFailed(words + at.words())
+    return ScriptFailed(words, own.line, plain((own.source_line or "").strip(), _SHOWN_LINE))
 
 
 def _too_much_printed(limits: ScriptLimits) -> str:

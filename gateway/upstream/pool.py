@@ -132,6 +132,11 @@ class Upstreams(Mapping[str, Upstream]):
         for upstream in self._members.values():
             upstream.left(session)
 
+    def moved(self, name: str, owner: str) -> None:
+        """Release what belonged to an owner in an upstream, whose state another replica of the gateway has now."""
+        if name in self._members:
+            self._members[name].moved(owner)
+
     def apply(self, settings: Mapping[str, UpstreamSettings], *, drain: float = DRAIN_SECONDS) -> None:
         """Apply other settings at once and as a whole: upstreams are added, removed, and replaced if they changed.
 

@@ -531,6 +531,12 @@ class Upstream:
         for other in self._others:
             other.left(session)
 
+    def moved(self, owner: str) -> None:
+        """Release what belonged to an owner whose state another replica of the gateway has now."""
+        self._sessions.moved(owner)
+        for other in self._others:
+            other.moved(owner)
+
     # -- lifecycle -----------------------------------------------------------------------------------------------------
 
     def inherit(self, predecessor: Upstream) -> None:

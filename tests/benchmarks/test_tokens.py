@@ -31,7 +31,7 @@ async def test_results_lists_and_budgets_cost_what_the_page_says():
         lines = list(table)
         start = page.index(lines[0])
         written, measured = numbers(page[start:].splitlines()[: len(lines)]), numbers(lines)
-        # Lines name handles, which are other letters each time.
+        # Encoders of pictures differ a little.
         assert written == pytest.approx(measured, rel=0.02, abs=10), "python -m benchmarks.tokens --write"
 
     for more, less in pairwise(costs.kept.values()):

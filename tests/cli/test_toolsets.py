@@ -133,7 +133,8 @@ def test_a_project_with_a_misspelt_toolset_gets_nothing_and_everybody_is_told_wh
     while (status := command("status")).code == 1:  # the call was answered before the gateway can be asked
         assert "no gateway is running" in status.err
         time.sleep(0.1)
-    assert f"offered nothing: {words}" in status.out
+    where = "" if shared else f"{folder / '.mcp-gateway.toml'}: "  # a shared gateway is told the name only
+    assert f"offered nothing: {where}{words}" in status.out
     log = command("logs").out
     assert sum(words in line and "offered no server's tools" in line for line in log.splitlines()) == 1
     process.process.stdin.close()

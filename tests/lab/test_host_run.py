@@ -1,19 +1,21 @@
 """The lab runs a host that is a program of its own: a small one, so that nothing has to be installed."""
 
 import dataclasses
+import re
 from pathlib import Path
 
 import pytest
 
+from gateway.config.builtin_profiles import builtin_profiles
 from lab.cases import Case, cases
 from lab.explain import explanation, faults
-from lab.frameworks import LabError
+from lab.frameworks import LabError, frameworks
 from lab.host_run import host_stage, run_host
 from lab.hosts import Host, host_files, hosts, load_host, unavailable
 from lab.judge import Finding
 from lab.lab_table import table
 from lab.record import records, written
-from lab.run_hosts import run_inside
+from lab.run_hosts import main, run_inside
 
 FAKES = Path(__file__).parent / "fake_host"
 GOOD, BLIND = FAKES / "good.toml", FAKES / "blind.toml"
@@ -101,6 +103,23 @@ def test_a_host_that_nobody_knows_is_refused_with_those_that_there_are() -> None
         hosts("codex codecs")
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("codecs", r"no host or framework is called codecs; there are ag2, .*codex, .*strands"),
+        ("zed", "zed cannot be run: "),
+    ],
+)
+def test_the_lab_starts_nothing_if_one_of_its_names_cannot_be_run(
+    name: str, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["lab", "codex", "pydantic-ai", name])
+    assert main() == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert re.search(said, err)
+
+
 @pytest.mark.parametrize("text", ["title = 1", 'title = "X"\nsurprise = 1', "[apis.openai_chat]"])
 def test_a_file_that_is_not_a_hosts_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "wrong.toml").write_text(text, "utf-8")
@@ -126,3 +145,12 @@ def test_every_host_is_complete_and_says_what_it_is_installed_from() -> None:
         assert host.apis, host.name
     assert not set(unavailable()) & set(host_files())
     assert all(one["title"] and one["why"] for one in unavailable().values())
+
+
+def test_every_profile_of_a_host_is_run_or_says_why_it_cannot_be() -> None:
+    for_no_host = {"default", "passthrough", "text-only", "agent-loop", "inspector"}
+    run = {one.profile for host in hosts() for one in host.apis} | {one.name for one in frameworks()}
+    covered = for_no_host | run | set(host_files()) | set(unavailable())
+    # Those of one host for single model APIs begin with its name.
+    missing = [one for one in builtin_profiles() if not any(f"{one}-".startswith(f"{name}-") for name in covered)]
+    assert not missing, "give it a file in lab/hosts, or an entry in lab/hosts/unavailable.toml"

@@ -4,14 +4,15 @@ import dataclasses
 import importlib.util
 import tomllib
 from collections.abc import Callable
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
 from lab.cases import cases
-from lab.frameworks import LabError, frameworks
+from lab.frameworks import Framework, LabError, frameworks
 from lab.record import records, written
-from lab.run import prompts, run, stage
+from lab.run import main, prompts, run, stage
 
 CHOSEN = {name: cases()[name] for name in ("chart", "in_text")}
 
@@ -38,6 +39,25 @@ def test_a_framework_is_run_in_every_setting_and_recorded(
 def test_a_framework_that_nobody_knows_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(LabError, match=r"no framework is called pidantic; there are .*pydantic-ai"):
         frameworks("pydantic-ai, pidantic")
+
+
+def test_a_framework_that_cannot_be_installed_costs_only_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def install(framework: Framework) -> None:
+        if framework.name == "ag2":
+            raise LabError("no space left")
+
+    monkeypatch.setattr(Framework, "install", install)
+    written_to: list[str] = []
+    monkeypatch.setattr("lab.run.run", lambda framework, on, chosen: written_to.append(framework.name) or {})
+    monkeypatch.setattr("lab.run.ROOT", tmp_path)
+    monkeypatch.setattr("lab.run.FOLDER", tmp_path / "found")
+    monkeypatch.setattr("lab.run.written", lambda framework, found: framework.name)
+    assert main(["ag2", "agno"]) == 1
+    assert written_to == ["agno"]
+    assert (tmp_path / "found" / "agno.toml").read_text("utf-8") == "agno"
+    assert "ag2 could not be run: no space left" in capsys.readouterr().err
 
 
 def test_on_chat_completions_a_lost_picture_is_a_line_with_a_handle_and_the_proxy_shows_it(

@@ -137,14 +137,17 @@ def installed(missing: Missing) -> Callable[[str], None]:
 
 @pytest.fixture(scope="session")
 def configure(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """Write a configuration with these upstreams, and with a profile `patient` that waits for them all."""
+    """Write a configuration with these upstreams, further tables, and a profile `patient` that waits for them all."""
 
-    def write(upstreams: Mapping[str, Mapping[str, Any]], *, profile: str | None = None) -> Path:
+    def write(
+        upstreams: Mapping[str, Mapping[str, Any]], *, profile: str | None = None, **more: Mapping[str, Any]
+    ) -> Path:
         tables = {
             "gateway": {"profile": profile} if profile else {},
             "profiles.patient": {"extends": "default"},
             "profiles.patient.sets": {"wait.tools_list": 60},
             **{f"upstreams.{name}": upstream for name, upstream in upstreams.items()},
+            **more,
         }
         lines: list[str] = []
         for name, table in tables.items():

@@ -85,6 +85,7 @@ const within = (work) => Promise.race([work, new Promise((resolve) => setTimeout
 })();
 </script>
 """
+SILENT = "<!doctype html><title>A silent page</title><script>try { eval('1 + 1') } catch {}</script>"
 FLOOD = """<script>
 setInterval(() => {
   for (let n = 0; n < 500; n += 1) parent.postMessage({ jsonrpc: "2.0", method: "x" }, "*");
@@ -126,7 +127,7 @@ def trap() -> Generator[tuple[str, list[str]]]:
 
 def script(folder: Path, origin: str) -> Path:
     """A server with hostile pages."""
-    pages = {"hostile": HOSTILE.replace("TRAP", origin), "flood": FLOOD}
+    pages = {"hostile": HOSTILE.replace("TRAP", origin), "flood": FLOOD, "silent": SILENT}
     tools = [
         {"name": name, "inputSchema": {"type": "object"}, "_meta": {"ui": {"resourceUri": f"ui://{name}"}}}
         for name in pages
@@ -179,6 +180,11 @@ def test_pages_of_apps_in_a_browser(chromium: str, node_modules: Path, tmp_path:
     assert seen["olderHeight"] == 321
     assert any("it is offline" in line for line in seen["olderTold"])
     assert seen["stayed"]
+    assert seen["blockedNothing"]
+    for directive in ("img-src", "script-src-elem", "connect-src"):
+        assert f"{origin} ({directive})" in seen["blocked"], seen["blocked"]
+    assert "eval" not in seen["blocked"], "pages try that, and go on without it"
+    assert seen["silent"].startswith("Blocked by the browser: eval (script-src). ")
     assert seen["tabs"] == 1
     got = seen["hostile"]
     for attempt in (
@@ -208,7 +214,8 @@ def walked(gateway: Serving, chromium: str, node_modules: Path, folder: Path, or
     """What a browser saw that walked through the pages."""
     numbers = {}
     for number, tool in enumerate(
-        ("clock__get-time", "daylight__daylight", "evil__hostile", "evil__flood", "trial__page"), start=1
+        ("clock__get-time", "daylight__daylight", "evil__hostile", "evil__flood", "trial__page", "evil__silent"),
+        start=1,
     ):
         assert "result" in gateway.call(tool, {})
         numbers[tool.partition("__")[2]] = f"/console/calls/{number}"

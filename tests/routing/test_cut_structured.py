@@ -13,6 +13,7 @@ import pytest
 from gateway.config.schema import Settings
 from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.caller import Caller
+from gateway.core.profiles.profile import ProfileSource
 from gateway.runtime import open_gateway
 
 pytestmark = pytest.mark.anyio
@@ -43,6 +44,32 @@ def settings(tmp_path: Path) -> Settings:
     (tmp_path / "script.json").write_text(json.dumps(script), "utf-8")
     args = (str(SERVER), str(tmp_path / "script.json"))
     return Settings(upstreams={"shop": UpstreamSettings(command=sys.executable, args=args)})
+
+
+@pytest.fixture
+def with_budget(settings: Settings) -> Settings:
+    """The same with a budget in tokens for each tool, and a host that has no limit and reads structured content."""
+    reads = ProfileSource.model_validate({"extends": "passthrough", "sets": {"structured": {"host": "replaces-text"}}})
+    shop = settings.upstreams["shop"]
+    tools = shop.tools.model_copy(update={"max_tokens": dict.fromkeys(TOOLS, 4_000)})
+    upstreams = {"shop": shop.model_copy(update={"tools": tools})}
+    return settings.model_copy(update={"upstreams": upstreams, "profiles": {"reads": reads}})
+
+
+@pytest.mark.parametrize("revision", ["2025-06-18", "2026-07-28"])
+async def test_a_budget_of_the_tool_alone_cuts_it_within_its_offered_schema(with_budget: Settings, revision: str):
+    host = Caller(revision=revision, client_name="a-program", profile="reads")
+
+    with anyio.fail_after(60):
+        async with open_gateway(with_budget) as router:
+            assert await router.upstreams["shop"].ready(30)
+            listed = {tool["name"]: tool for tool in (await router.respond("tools/list", {}, host))["tools"]}
+            for name in TOOLS:
+                params = {"name": f"shop__{name}", "arguments": {}}
+                sent = (await router.respond("tools/call", params, host))["structuredContent"]
+                schema = listed[f"shop__{name}"].get("outputSchema", {})
+                assert jsonschema_rs.validator_for(schema).is_valid(sent), name
+                assert ("gateway_left_out" in sent) == (name != "all_rows"), name  # whose schema wants all
 
 
 @pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25", "2026-07-28"])

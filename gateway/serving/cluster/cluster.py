@@ -88,7 +88,7 @@ class Cluster:
         self.journal = SessionNotes(self.index)
         self._soon = Soon(self.connection)
         log = ClaimLog(self.connection) if use is None else None  # the workers' file does not forget
-        self._owners = StateOwners(self.connection, self.replicas, self.index, log)
+        self.owners = StateOwners(self.connection, self.replicas, self.index, log)
         self._tasks = TaskIndex(self.connection, self._soon, self.replicas)
         self.use: SharedUse = self._use_in_redis() if use is None else use(self._living)
         self.upstream_of: StateOf = lambda params, caller: None
@@ -125,6 +125,8 @@ class Cluster:
 
         async def recognise(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] == "http":
+                if not self.replicas.has_begun:
+                    await self.replicas.begun()
                 remember_path(scope)
                 if (hop := self._marks.read(scope)) is not None:
                     scope[HOP_SCOPE] = hop
@@ -212,10 +214,10 @@ class Cluster:
         asking = caller()
         if (call := long_call_in(params)) is not None:
             return await self._home_of_task(client_of(asking), call)
-        if self._keeps_by_principal and (home := await self._owners.home("", _home_name(asking.principal))) is not None:
+        if self._keeps_by_principal and (home := await self.owners.home("", _home_name(asking.principal))) is not None:
             return home
         state = self.upstream_of(params, asking)
-        return None if state is None else await self._owners.home(*state)
+        return None if state is None else await self.owners.home(*state)
 
     async def _home_of_task(self, client: str, task: str) -> Replica | None:
         try:
@@ -246,7 +248,7 @@ class Cluster:
 
     async def before_call(self, upstream: str, owner: str) -> None:
         """Note that a call is made to an upstream that keeps state for its owner."""
-        await self._owners.before_call(upstream, owner)
+        await self.owners.before_call(upstream, owner)
 
     def task_given(self, client: str, task: str, route: Mapping[str, str]) -> None:
         """Note where a task is."""
@@ -289,7 +291,7 @@ class Cluster:
 
     async def _take_over(self, found: SessionRecord) -> None:
         """Prepare for a session that another replica had."""
-        self._owners.taken_over(found)
+        self.owners.taken_over(found)
         if self._metrics is not None:
             self._metrics.sessions_taken_over.add(1)
 
@@ -299,7 +301,7 @@ class Cluster:
             return self._staying()
         if not self._keeps_by_principal:
             return None
-        return await self._owners.home("", _home_name(principal_of(HTTPConnection(scope))))
+        return await self.owners.home("", _home_name(principal_of(HTTPConnection(scope))))
 
     @property
     def _keeps_by_principal(self) -> bool:
@@ -349,7 +351,7 @@ class Cluster:
             tasks.start_soon(self.index.run)
             tasks.start_soon(self._soon.run)
             tasks.start_soon(self._agree)
-            tasks.start_soon(self._owners.follow, self.replicas.pause)
+            tasks.start_soon(self.owners.follow, self.replicas.pause)
             tasks.start_soon(self.replicas.run)
             try:
                 yield
@@ -400,7 +402,7 @@ class Cluster:
 
     def _forgotten(self) -> None:
         """Redis has lost what this replica has told it."""
-        logger.warning("the Redis of the cluster has forgotten everything: sessions are told to it again")
+        logger.warning("the Redis of the cluster has forgotten this replica: its sessions are told to it again")
         self.index.rewrite()
         self._rewrite()
 
@@ -412,7 +414,7 @@ class Cluster:
 
     def _rewrite(self) -> None:
         self._soon.has_dropped = False
-        self._owners.rewrite(self._soon)
+        self.owners.rewrite(self._soon)
         self._tasks.rewrite()
         self.use.renew()
 

@@ -20,7 +20,8 @@ _LOOK_SECONDS = 0.5
 class LeaveSessions:
     """The sessions of this replica, and the wait until one of them can be left. `may_begin` says whether that is now.
 
-    A session that upstreams keep something for stays until the end: that would be lost with it.
+    A session that upstreams keep something for stays until the end: that would be lost with it. One that another
+    replica has taken over, because it missed this one, is ended at any time.
     """
 
     def __init__(self, sessions: SessionsPort, index: SessionIndex, may_begin: Callable[[], bool]) -> None:
@@ -50,7 +51,8 @@ class LeaveSessions:
             left = self._leaving[session] = anyio.Event()
             try:
                 with anyio.CancelScope(shield=True):
-                    await self._index.leave(session, self._sessions.undelivered(session))
+                    if not self._index.is_elsewhere(session):
+                        await self._index.leave(session, self._sessions.undelivered(session))
                     await self._sessions.end(session)
             except StateUnavailable:
                 logger.debug("a session stays until its record can be written")
@@ -72,11 +74,8 @@ class LeaveSessions:
             await anyio.sleep(_LOOK_SECONDS)
 
     def _can_be_left(self, session: str) -> bool:
+        if session in self._requests or self._sessions.is_answering(session):
+            return False
         record = self._index.of(session)
-        return (
-            self._may_begin()
-            and record is not None
-            and not record.upstreams
-            and session not in self._requests
-            and not self._sessions.is_answering(session)
-        )
+        is_free = record is not None and not record.upstreams and self._may_begin()
+        return is_free or self._index.is_elsewhere(session)

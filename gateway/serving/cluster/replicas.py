@@ -24,8 +24,9 @@ ReplicaState = Literal["up", "draining"]
 _ID_BYTES = 6
 _BEATS = 4
 """Signs of life within the time after which a replica counts as lost."""
+_PATIENCE_SECONDS = 2.0
 _LOOK_AGAIN_SECONDS = 0.2
-"""Time between two looks for a replica that is not known, since hosts choose the ids that are looked for."""
+"""Time between two looks for replicas that are not known, since hosts choose the ids that are looked for."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,8 @@ def replica_in(session: str) -> str | None:
 class Replicas:
     """Those that were there at the last look. While Redis is away, all of them count as being there.
 
-    `on_forgotten` is called when Redis has forgotten this replica, and so everything else; `on_found` after every other
-    look that Redis has answered.
+    `on_forgotten` is called when Redis has forgotten this replica, and perhaps everything else; `on_found` after every
+    other look that Redis has answered.
     """
 
     def __init__(
@@ -80,9 +81,15 @@ class Replicas:
         """Whether this replica is to be found: not before it listens."""
         self._is_registered = False
         self._looked = 0.0
+        """When the last look began."""
+        self._said = self._awake_at = clock()
+        """When this replica last began to say that it is there; when it was last seen to run."""
+        self._has_stood_still = False
         self._forgotten = float("-inf")
         self._looking = anyio.Lock()
         self._wake = anyio.Event()
+        self._has_begun = anyio.Event()
+        """Set once the others can find this replica, or Redis was away when it began to listen."""
 
     @property
     def pause(self) -> float:
@@ -97,8 +104,10 @@ class Replicas:
 
     async def find(self, replica: str) -> Replica | None:
         """Return another replica, if it is there. One that is not known may have come just now."""
-        if replica not in self._known and self._clock() - self._looked >= _LOOK_AGAIN_SECONDS:
-            await self.look()
+        if replica not in self._known:
+            asked = self._clock()
+            await anyio.sleep(max(0.0, self._looked + _LOOK_AGAIN_SECONDS - asked))
+            await self.look(since=asked)
         return next((one for one in self.others() if one.id == replica), None)
 
     def unreachable(self, replica: str) -> None:
@@ -121,18 +130,61 @@ class Replicas:
                 await self._wake.wait()
             self._wake = anyio.Event()
 
+    async def be_known(self) -> None:
+        """Say again that this replica is there, if it has stood still for so long that the others may miss it.
+
+        Whoever waits for Redis meanwhile is told that it does not answer. So it is asked for a moment.
+        """
+        self._look_at_clock()
+        with anyio.move_on_after(_PATIENCE_SECONDS):
+            while self._may_be_missed:
+                await self.look()
+                if self._may_be_missed:
+                    await anyio.sleep(_LOOK_AGAIN_SECONDS)
+        self._has_stood_still = False
+
+    @property
+    def _may_be_missed(self) -> bool:
+        is_old = self._clock() - self._said >= self._lost_after
+        return self._is_registered and is_old and (self._has_stood_still or not self._connection.availability.is_away)
+
+    def _look_at_clock(self) -> None:
+        before, self._awake_at = self._awake_at, self._clock()
+        if self._awake_at - before >= self._lost_after:
+            self._has_stood_still = True
+
     async def drain(self) -> None:
         """Tell the others that this replica takes no new sessions."""
         self.own = replace(self.own, state="draining")
         await self.look()
 
-    async def look(self) -> None:
-        """Say that this replica is there, and look which others are."""
+    async def begun(self) -> None:
+        """Wait until the others can find this replica, which has just begun to listen: what it has would count as lost.
+
+        That is not awaited of a Redis that is away.
+        """
+        with anyio.move_on_after(_PATIENCE_SECONDS):
+            await self._has_begun.wait()
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether `begun` would not wait."""
+        return self._has_begun.is_set()
+
+    async def look(self, since: float | None = None) -> None:
+        """Say that this replica is there, and look which others are; unless a look has begun after `since`."""
         async with self._looking:
+            if since is not None and self._looked >= since:
+                return
+            self._look_at_clock()
+            self._looked, is_open = self._clock(), self.is_open
             try:
-                await self._look()
+                await self._look(is_open=is_open)
             except StateUnavailable:
-                self._looked = self._clock()  # the last look holds
+                logger.debug("the last look holds")
+            if is_open:
+                self._has_begun.set()
+            self._look_at_clock()
 
     async def leave(self) -> None:
         """Say that this replica is no longer there."""
@@ -162,8 +214,8 @@ class Replicas:
         """Whether every replica has had the time to tell Redis again what that had forgotten."""
         return self._clock() - self._forgotten >= self._lost_after
 
-    async def _look(self) -> None:
-        key, said, is_open = replica_key(self.own.id), json.dumps(asdict(self.own)), self.is_open
+    async def _look(self, *, is_open: bool) -> None:
+        key, said, began = replica_key(self.own.id), json.dumps(asdict(self.own)), self._looked
         async with self._connection.reached() as redis:
             async with redis.pipeline(transaction=True) as pipe:
                 pipe.exists(key)
@@ -184,6 +236,7 @@ class Replicas:
         known = {one.id: one for one in said if one is not None}
         # The others may not have said again yet that they are there: nobody has left only because Redis has forgotten.
         self._note(known if self._has_been_told else self._known | known)
+        self._said, self._has_stood_still = began, False
         (self._on_forgotten if is_forgotten else self._on_found)()
         self._is_registered = is_open
 
@@ -193,7 +246,6 @@ class Replicas:
         for one in self._known.keys() - known.keys() - {self.own.id}:
             logger.info("replica %s has left", one)
         self._known = {self.own.id: self.own, **known}
-        self._looked = self._clock()
 
 
 def _read(text: str) -> Replica | None:

@@ -74,7 +74,7 @@ class SessionForwarding:
             return await self._opening(scope, receive, send)
         if (replica := replica_in(session)) is None:
             return await self._app(scope, receive, send)
-        if self._sessions.has(session) and not await self._leave.leave(session):
+        if await self._is_here(session):
             with nullcontext() if scope["method"] == "GET" else self._leave.used(session):
                 return await self._app(scope, receive, send)
         try:
@@ -84,6 +84,14 @@ class SessionForwarding:
         except StateUnavailable as away:
             await _try_later(away.message)(scope, receive, send)
         return None
+
+    async def _is_here(self, session: str) -> bool:
+        """Whether this replica has a session, and no other one has taken it over because it has missed this one."""
+        if not self._sessions.has(session):
+            return False
+        await self._replicas.be_known()
+        await self._index.confirm(session)
+        return not await self._leave.leave(session)
 
     async def _opening(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_passed_on = HOP_SCOPE not in scope and opens_session(scope)
@@ -168,14 +176,14 @@ class SessionForwarding:
             return None
         if (instead := self._staying()) is not None:
             return instead.id
-        if not await self._index.claim(found):
+        if (taken := await self._index.claim(found)) is None:
             again = await self._index.find(session)
             return None if again is None else again.replica
         logger.info("a session of %s is taken over from replica %s", found.principal, found.replica or "that left it")
-        await self._on_adopted(found)
-        self._index.add(found)
+        await self._on_adopted(taken)
+        self._index.add(taken)
         answers = await self._index.take_answers(session)
-        if not await self._sessions.adopt(session, scope, configuring_requests(found), answers):
+        if not await self._sessions.adopt(session, scope, configuring_requests(taken), answers):
             self._index.remove(session)
         return None
 

@@ -3,7 +3,7 @@
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -35,6 +35,7 @@ class SessionRecord:
 
     `initialize` has the params of the request that opened it; `level` and `watched` are what the host has asked for
     since. `upstreams` are those that keep state for it. `replica` is the one that has it; None: it was handed over.
+    `taken` is how often a replica has taken it over: what one writes that has missed the last time does not count.
     """
 
     id: str
@@ -45,12 +46,14 @@ class SessionRecord:
     level: str | None = None
     watched: list[str] = field(default_factory=list[str])
     upstreams: list[str] = field(default_factory=list[str])
+    taken: int = 0
 
 
 class SessionIndex:
     """The records of this replica's sessions, written in the background; and a look at those of others.
 
-    `idle` is the number of seconds after which a session without requests is forgotten.
+    `idle` is the number of seconds after which a session without requests is forgotten. A replica that stood still for
+    a while is missed by the others, who take its sessions over: it finds that out here when it writes (`is_elsewhere`).
     """
 
     def __init__(
@@ -63,6 +66,9 @@ class SessionIndex:
         self._records: dict[str, SessionRecord] = {}
         self._written: dict[str, float] = {}
         self._due: dict[str, None] = {}
+        self._unsure: set[str] = set()
+        """Sessions that others may have taken over: Redis has forgotten this replica since they were written."""
+        self._elsewhere: set[str] = set()
         self._wake = anyio.Event()
         self._is_frozen = False
         self._writing = anyio.Lock()
@@ -79,6 +85,7 @@ class SessionIndex:
         """Keep the record of a session that this replica has from now on."""
         record.replica = self._own
         self._records[record.id] = record
+        self._elsewhere.discard(record.id)
         self.changed(record.id)
 
     def changed(self, session: str) -> None:
@@ -87,6 +94,15 @@ class SessionIndex:
             return
         self._due[session] = None
         self._wake.set()
+
+    def is_elsewhere(self, session: str) -> bool:
+        """Whether another replica has taken over a session that is still open here."""
+        return session in self._elsewhere
+
+    async def confirm(self, session: str) -> None:
+        """Find out whether a session is still this replica's; it counts as that while Redis is away."""
+        if session in self._unsure:
+            await self.write_now(session)
 
     async def write_now(self, session: str) -> None:
         """Write the record of a session, and wait for that; while Redis is away, it is written later."""
@@ -97,12 +113,14 @@ class SessionIndex:
 
     def remove(self, session: str) -> None:
         """Forget a session that has ended, unless it ended because this replica stops."""
-        if not self._is_frozen and self._records.pop(session, None) is not None:
-            self._written.pop(session, None)
+        self._elsewhere.discard(session)
+        if not self._is_frozen and session in self._records:
+            self._forget(session)
             self.changed(session)
 
     def rewrite(self) -> None:
-        """Write all records anew: Redis has lost them."""
+        """Write all records anew: Redis has lost them, or has missed this replica."""
+        self._unsure.update(self._records)
         self._due.update(dict.fromkeys(self._records))
         self._wake.set()
 
@@ -140,8 +158,7 @@ class SessionIndex:
             StateUnavailable: Redis is away; the session stays here.
         """
         await self._leave([session], {session: answers} if answers else {})
-        for kept in (self._records, self._written, self._due):
-            kept.pop(session, None)
+        self._forget(session)
 
     async def hand_over(self, answers: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
         """Leave all sessions to whichever replica is asked for them first, with the answers that their hosts lack.
@@ -154,21 +171,13 @@ class SessionIndex:
     async def _leave(self, sessions: Sequence[str], answers: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
         room = _ALL_ANSWERS
         for start in range(0, len(sessions), _AT_ONCE):
-            await self._write(await self._own_of(sessions[start : start + _AT_ONCE]), None)
+            await self._write(sessions[start : start + _AT_ONCE], None)
         async with self._connection.reached() as redis:
             for session, messages in answers.items():
                 text = json.dumps(messages)
                 if len(text) <= min(room, _ANSWERS):
                     room -= len(text)
                     await redis.set(answers_key(session), text, ex=_ANSWER_SECONDS)
-
-    async def _own_of(self, sessions: Sequence[str]) -> Sequence[str]:
-        """Return those that no other replica has taken over meanwhile: one that could not reach this one."""
-        async with self._connection.reached() as redis:
-            texts: list[str | None] = await redis.mget([session_key(one) for one in sessions])
-        records = [_read(one, text) for one, text in zip(sessions, texts, strict=True)]
-        own = zip(sessions, records, strict=True)
-        return [one for one, record in own if record is None or record.replica in (None, self._own)]
 
     async def take_answers(self, session: str) -> Sequence[Mapping[str, Any]]:
         """Return the answers that a replica has left behind for a session, for the last time.
@@ -189,39 +198,70 @@ class SessionIndex:
         async with self._connection.reached() as redis:
             return _read(session, await redis.get(session_key(session)))
 
-    async def claim(self, found: SessionRecord) -> bool:
-        """Take over a session as it was found; false if another replica was faster.
+    async def claim(self, found: SessionRecord) -> SessionRecord | None:
+        """Take over a session as it was found, and return its record; None if another replica was faster.
 
         Raises:
             StateUnavailable: Redis is away.
         """
         key = session_key(found.id)
 
-        async def take(pipe: Pipe) -> bool:
+        async def take(pipe: Pipe) -> SessionRecord | None:
             now = _read(found.id, await pipe.get(key))
             if now is None or now.replica != found.replica:
-                return False
-            now.replica = self._own
+                return None
+            now.replica, now.taken = self._own, now.taken + 1
             pipe.multi()
             pipe.set(key, _wire(now), px=self._milliseconds)
-            return True
+            return now
 
         return await self._connection.decided(take, key)
 
-    async def _write(self, sessions: Iterable[str], replica: str | None) -> None:
+    async def _write(self, sessions: Sequence[str], replica: str | None) -> None:
+        """Write records, or delete those of sessions that have ended, except where others have taken them over."""
+        if not sessions:
+            return
+
+        async def write(pipe: Pipe) -> Mapping[str, SessionRecord]:
+            async with self._connection.reached() as redis:  # the pipeline of a Redis cluster has no mget
+                texts = await redis.mget([session_key(one) for one in sessions])
+            found = {one: _read(one, text) for one, text in zip(sessions, texts, strict=True)}
+            own = [one for one in sessions if self._is_own(one, found[one])]
+            pipe.multi()
+            for one in own:
+                self._write_one(pipe, one, replica)
+            return {one: self._records[one] for one in sessions if one in self._records and one not in own}
+
+        async with self._writing:
+            taken = await self._connection.decided(write, *map(session_key, sessions))
         now = self._clock()
-        async with self._writing, self._connection.reached() as redis, redis.pipeline(transaction=False) as pipe:
-            for one in sessions:
-                record = self._records.get(one)
-                if record is None:
-                    pipe.delete(session_key(one))
-                    continue
-                record.replica = replica
-                text = _wire(record)
-                if len(text) <= _LONGEST:
-                    pipe.set(session_key(one), text, px=self._milliseconds)
-                    self._written[one] = now
-            await pipe.execute()
+        self._unsure.difference_update(sessions)
+        self._written.update((one, now) for one in sessions if one in self._records)
+        for one, record in taken.items():
+            if self._records.get(one) is record:
+                logger.info("a session is given up: another replica has taken it over while this one was missed")
+                self._forget(one)
+                self._elsewhere.add(one)
+
+    def _is_own(self, session: str, there: SessionRecord | None) -> bool:
+        record = self._records.get(session)
+        if record is None:
+            return there is not None and there.replica == self._own
+        return there is None or there.taken <= record.taken
+
+    def _write_one(self, pipe: Pipe, session: str, replica: str | None) -> None:
+        record = self._records.get(session)
+        if record is None:
+            pipe.delete(session_key(session))
+            return
+        record.replica = replica
+        if len(text := _wire(record)) <= _LONGEST:
+            pipe.set(session_key(session), text, px=self._milliseconds)
+
+    def _forget(self, session: str) -> None:
+        for kept in (self._records, self._written, self._due):
+            kept.pop(session, None)
+        self._unsure.discard(session)
 
     @property
     def _milliseconds(self) -> int:
@@ -252,4 +292,5 @@ def _read(session: str, text: str | None) -> SessionRecord | None:
         as_text(said.get("level")),
         [one for one in as_list(said.get("watched")) if isinstance(one, str)],
         [one for one in as_list(said.get("upstreams")) if isinstance(one, str)],
+        taken if isinstance(taken := said.get("taken"), int) else 0,
     )

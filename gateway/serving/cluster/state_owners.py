@@ -59,6 +59,8 @@ class StateOwners:
         log: ClaimLog | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self.on_moved: Callable[[str, str], object] = lambda upstream, owner: None
+        """Called with an upstream and an owner whose state was here, when another replica has it."""
         self._connection = connection
         self._replicas = replicas
         self._index = index
@@ -80,6 +82,7 @@ class StateOwners:
         now = self._clock()
         if now - self._here.get(state, float("-inf")) < _SURE_SECONDS:
             return None
+        await self._replicas.be_known()
         try:
             there = await self._claimed(state)
         except StateUnavailable:
@@ -90,7 +93,8 @@ class StateOwners:
             if was_elsewhere:  # also if Redis has lost meanwhile that it was there
                 _put(self._lost, state, _GONE)
         else:
-            self._here.pop(state, None)
+            if self._here.pop(state, None) is not None:  # they have missed this replica meanwhile
+                self.on_moved(*state)
             self._is_at(owner_key(*state), there.id)
         return there
 

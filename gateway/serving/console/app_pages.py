@@ -30,6 +30,7 @@ from gateway.serving.console.responses import as_json
 from gateway.serving.console.submitted import submitted
 from gateway.serving.console.tries import Try
 from gateway.serving.console.views import View
+from gateway.serving.console.watch_policy import watching
 
 _PROFILE = "default"
 _WAITING_SECONDS = 20.0
@@ -80,7 +81,7 @@ async def _draw(console: Console, request: Request) -> Mapping[str, Any]:
     if faults or not html:
         raise InvalidRequest(f"{plain(one.uri, 200)} cannot be drawn: {'; '.join(faults) or 'it has no text'}")
     reach = usable_domains(facts.domains)
-    name = console.pages.put(DrawnPage(html, page_policy(reach if is_online else {})))
+    name = console.pages.put(DrawnPage(watching(html), page_policy(reach if is_online else {})))
     return {
         "number": request.path_params["number"],
         "at": one.at,

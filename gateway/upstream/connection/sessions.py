@@ -153,10 +153,13 @@ class Sessions:
     def left(self, session: str) -> None:
         """End the connections of a host's session that has ended."""
         owner = owner_by_session(session)
-        for key in [key for key in self._slots if key.owner == owner]:
-            self._vacate(self._slots.pop(key).connection, "the host that used it has left")
+        self._end_those_of(owner, "the host that used it has left")
         for slot in self._slots.values():
             slot.hosts.pop(owner, None)
+
+    def moved(self, owner: str) -> None:
+        """End the connections of an owner whose state another replica of the gateway has now."""
+        self._end_those_of(owner, "another replica of the gateway has the state of its owner")
 
     def clear(self) -> None:
         """Forget all owners. The default connection has none then, and the others are no longer used."""
@@ -237,6 +240,10 @@ class Sessions:
             and key == self._key(key.owner, era, identity)
             and default.state is not UpstreamState.DISABLED
         )
+
+    def _end_those_of(self, owner: str, why: str) -> None:
+        for key in [key for key in self._slots if key.owner == owner]:
+            self._vacate(self._slots.pop(key).connection, why)
 
     def _vacate(self, connection: SupervisedConnection, why: str) -> None:
         """End a connection that no longer has an owner, so that nobody else gets its state."""

@@ -13,6 +13,9 @@ _ESCAPE_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07
 
 _SHORTEST_SECRET = 4
 
+_LONGEST_MESSAGE = 20
+"""Lines of what was thrown above its stack: more than the first one, if they say what had required a module."""
+
 _NOISE = re.compile(
     r"""^(?: Node\.js\ v\d            # what node prints after every uncaught error
           |  \s+at\s                  # frames of a JavaScript stack
@@ -33,10 +36,27 @@ def printable(text: str, longest: int = 300) -> str:
 def last_meaningful_line(lines: Sequence[str]) -> str | None:
     """Return the line of a program's stderr that best says why it ended; None if there is none."""
     spoken = [line for line in lines if line.strip()]
+    if (thrown := _thrown(spoken)) is not None:
+        return thrown
     for line in reversed(spoken):
         if not _NOISE.match(line):
             return line
     return spoken[-1] if spoken else None
+
+
+def _thrown(lines: Sequence[str]) -> str | None:
+    """Return the first line of what was thrown, if that ends with a JavaScript stack and nothing else is said later."""
+    last = next((index for index in reversed(range(len(lines))) if not _NOISE.match(lines[index])), None)
+    if last is None or last + 1 == len(lines) or not lines[last + 1].lstrip().startswith("at "):
+        return None
+    above = reversed(lines[max(0, last + 1 - _LONGEST_MESSAGE) : last + 1])
+    return next((line for line in above if _is_message(line)), None)
+
+
+def _is_message(line: str) -> bool:
+    """Whether a line begins with what kind of error it is: `TypeError: ...`, `Error [ERR_X]: ...`."""
+    kind = line.partition(" ")[0].removesuffix(":")
+    return kind.endswith(("Error", "Exception"))
 
 
 def meaningful_lines(lines: Sequence[str], most: int) -> Sequence[str]:

@@ -4,6 +4,7 @@ import string
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import jsonschema_rs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +23,7 @@ class Selected:
     exclude: tuple[str, ...] = ()
     rename: dict[str, str] = field(default_factory=dict)
     describe: dict[str, str] = field(default_factory=dict)
+    max_tokens: dict[str, int] = field(default_factory=dict)
     content: dict[str, Any] = field(default_factory=dict)
 
 
@@ -147,6 +149,22 @@ def test_renaming_a_tool_that_is_not_there_is_a_problem_unless_the_upstream_has_
         "upstreams.a.tools.rename: no tool named 'y' is offered"
     ]
     assert build({"a": []}, settings, "always", host()).problems == ()
+
+
+def test_a_budget_for_a_tool_that_is_not_there_is_a_problem():
+    found = build({"a": [tool("x")]}, {"a": Selected(max_tokens={"x": 1_000, "y": 1_000})}, "always", host())
+    assert [note.text for note in found.problems] == ["upstreams.a.tools.max_tokens: no tool named 'y' is offered"]
+
+
+def test_the_budget_of_a_tool_alone_makes_its_closed_output_schema_accept_a_cut_result():
+    closed = {"type": "object", "additionalProperties": False}
+    listed = {"a": [tool("x", outputSchema=closed), tool("y", outputSchema=closed)]}
+    found = build(listed, {"a": Selected(max_tokens={"x": 1_000})}, "always", host())
+    budgeted, other = (each["outputSchema"] for each in found.tools)
+    cut = {"gateway_left_out": "10 of 4,000 rows"}
+    assert jsonschema_rs.validator_for(budgeted).is_valid(cut)
+    assert other == closed
+    assert texts(found) == ["a__x: outputSchema accepts a line that says what was cut"]
 
 
 def test_two_tools_renamed_to_one_name_both_stay_reachable():

@@ -1,6 +1,6 @@
 // Somebody draws the pages of MCP Apps in the console, uses them, and lets hostile ones do what they can.
 //
-//     node apps.mjs '{"executablePath", "entrance", "axe", "folder", "pages": {"clock", "daylight", "hostile", "flood"},
+//     node apps.mjs '{"executablePath", "entrance", "axe", "folder", "pages": {"clock", "daylight", "hostile", "flood", "silent"},
 //                     "trap", "tries": {"daylight"}}'
 //
 // `pages`: the addresses of calls whose page is drawn; `tries`: of a tool that is tried. `trap`: an origin that nothing
@@ -64,6 +64,7 @@ try {
   await time.filter({ hasText: /^\d{4}-\d\d-\d\dT/ }).waitFor();
   const before = await time.textContent();
   seen.connected = await page.locator("[data-count]").textContent();
+  seen.blockedNothing = await page.locator("[data-blocked]").isHidden();
   await clock.locator("#get-time-btn").click();
   await page.locator(".doings li", { hasText: "called get-time" }).waitFor({ state: "attached" });
   await time.filter({ hasNotText: before }).waitFor();
@@ -110,13 +111,20 @@ try {
   const address = page.url();
   const hostile = await draw(pages.hostile);
   await hostile.locator("#done").waitFor({ timeout: 30_000 });
+  seen.blocked = await page.locator("[data-blocked]").innerText();
   seen.hostile = JSON.parse(await hostile.locator("#done").textContent());
   await hostile.locator("#done").click({ noWaitAfter: true });
   await page.waitForTimeout(500); // it navigates itself meanwhile
   seen.stayed = page.url() === origin + pages.hostile && address !== page.url();
   seen.tabs = context.pages().length;
 
-  await draw(pages.flood);
+  await draw(pages.silent);
+  await page.waitForSelector("[data-blocked]:not([hidden])");
+  seen.silent = await page.locator("[data-blocked]").innerText();
+  await look("blocked");
+
+  await page.goto(origin + pages.flood);
+  await page.click("text=Draw its page"); // its frame may be gone before anybody has looked
   await page.getByText("This page was stopped").waitFor();
   seen.stopped = await page.getByText("This page was stopped").textContent();
   seen.alive = await page.evaluate(() => 1 + 1);

@@ -112,6 +112,15 @@ async def test_each_is_stopped_and_says_why(opened):
         assert await host.says("1 + 1") == "2"
 
 
+async def test_a_limit_that_is_reached_in_one_long_step_names_the_last_call(opened):
+    async with opened(**{**LIMITS, "run_time": 0.5}) as host:
+        for code in ("browser__words('x')\nwhile True: pass", "browser__words('x')\nx = 3\nwhile True: x = x * x"):
+            said = await host.fails(f"print('seen')\n{code}")
+            assert "seen" in said
+            assert "ran longer than 0.5 s" in said
+            assert "the last function that it called was at line 2" in said
+
+
 async def test_values_that_take_for_ever_to_be_read_end_their_script(opened):
     async with opened(**{**LIMITS, "run_time": 0.3, "total_time": 60}) as host:
         host = host.as_(replace(HOST, profile="passthrough"))

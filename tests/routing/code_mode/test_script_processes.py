@@ -121,6 +121,32 @@ async def test_one_that_is_killed_costs_its_script_alone_and_is_logged(caplog):
     assert await sandbox.run("2", NOTHING, print) == "2"
 
 
+@pytest.mark.parametrize("killed", ["gateway.sandbox.worker", "monty"])
+async def test_one_that_is_killed_in_a_long_step_says_the_last_call_that_it_made(killed: str):
+    sandbox = open_sandbox(CodeModeSettings(run_time=100))
+    computes = anyio.Event()
+
+    async def called(*_: object) -> None:
+        computes.set()
+
+    async def kill() -> None:
+        with anyio.fail_after(60):
+            await computes.wait()
+        await anyio.sleep(0.3)
+        ours = [each for each in of_scripts(psutil.Process()) if "gateway.sandbox.worker" in " ".join(each.cmdline())]
+        found = ours if killed == "gateway.sandbox.worker" else [child for each in ours for child in each.children()]
+        assert len(found) == 1
+        found[0].kill()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(kill)
+        with pytest.raises(ScriptFailed, match=r"it was ended: .*; the last function that it called was at line 2"):
+            await sandbox.run(
+                f"first = 1\nsite__look(first)\n{COMPUTES}", Functions({"site__look": called}, {}, {}), print
+            )
+    assert not of_scripts(psutil.Process())
+
+
 async def test_an_error_of_ours_is_one_error_of_the_script_and_logged(opened, monkeypatch, caplog):
     async def broken(*_: object) -> None:
         raise KeyError("ours")

@@ -112,3 +112,34 @@ async def test_a_session_that_another_has_taken_over_is_left_to_it(records: Loca
     now = await other.find(ONE)
     assert now is not None
     assert now.replica == "second"
+
+
+async def test_nothing_that_a_replica_writes_later_undoes_that_another_has_taken_over(records: LocalRecords) -> None:
+    index, other = await opened(records, "first", ONE), SessionIndex(records, "second", 60.0)
+    found = await other.find(ONE)
+    assert found is not None
+    taken = await other.claim(found)
+    assert taken is not None
+    other.add(taken)
+    index.rewrite()
+    await index.flush()
+    assert index.is_elsewhere(ONE)
+    assert index.of(ONE) is None
+    sessions = Sessions(ONE)
+    assert await LeaveSessions(sessions, index, lambda: False).leave(ONE), "it is ended here, also if this one stays"
+    index.remove(ONE)
+    assert not index.is_elsewhere(ONE)
+    await index.write_now(ONE)
+    now = await other.find(ONE)
+    assert now is not None
+    assert (now.replica, now.taken) == ("second", 1)
+
+
+async def test_a_session_that_was_left_is_not_forgotten_by_what_was_due(records: LocalRecords) -> None:
+    index = await opened(records, "first", ONE)
+    index.changed(ONE)
+    await index.leave(ONE, ())
+    await index.write_now(ONE)  # as a batch that had begun before
+    found = await index.find(ONE)
+    assert found is not None
+    assert found.replica is None

@@ -92,7 +92,7 @@ def test_a_redis_that_comes_back_empty_is_told_of_calls_and_tasks(
     assert "try again in a moment" in alice.now(second, "gateway_wait", call=call).lower()
     replicas.redis.start()
     for one in (first, second):
-        one.line_with("has forgotten everything")
+        one.line_with("has forgotten this replica")
     replicas.settle()
     state = alice.stateless(second, "tasks/get", "", {"taskId": running}, TASKS)["result"]
     assert state["status"] == "working"

@@ -1,5 +1,6 @@
 """Sessions of the handshake era before several replicas, behind a load balancer that sends each request anywhere."""
 
+import signal
 import threading
 from collections.abc import Callable
 
@@ -96,3 +97,38 @@ def test_a_session_whose_record_is_of_another_version_is_an_unknown_session(
         assert answer.status_code == 404, answer.text
     second.line_with("is broken, or of another version")
     assert host().open(second), "and nothing else is wrong"
+
+
+def test_a_replica_that_stood_still_gives_up_the_sessions_that_others_have_taken_over(
+    replicas: Replicas, host: Callable[..., Host]
+) -> None:
+    first, second, third = replicas.start(), replicas.start(), replicas.start()
+    alice = host()
+    alice.open(first)
+    replicas.settle()
+    first.process.send_signal(signal.SIGSTOP)
+    second.line_with("has left")
+    assert [alice.call(second, "own__count").split()[0] for _ in range(2)] == ["1", "2"]
+    first.process.send_signal(signal.SIGCONT)
+    assert alice.call(first, "own__count").startswith("3 "), "it asks before it answers by itself"
+    replicas.settle()
+    assert alice.call(third, "own__count").startswith("4 "), "nor has it said meanwhile that the session is its own"
+    second.process.kill()
+    second.process.wait()
+    assert "its state is lost" in alice.call(first, "own__count"), "what the second one knew of it has been kept"
+    assert alice.call(third, "own__count").startswith("1 ")
+
+
+def test_what_is_lost_with_a_replica_is_told_by_one_that_stood_still(
+    replicas: Replicas, host: Callable[..., Host]
+) -> None:
+    first, second = replicas.start(), replicas.start()
+    alice = host()
+    alice.open(first)
+    assert alice.call(first, "own__count").startswith("1 ")
+    first.process.send_signal(signal.SIGSTOP)
+    second.line_with("has left")
+    assert "its state is lost" in alice.call(second, "own__count")
+    first.process.send_signal(signal.SIGCONT)
+    replicas.settle()
+    assert [alice.call(at, "own__count").split()[0] for at in (first, second, first)] == ["1", "2", "3"]

@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -41,6 +42,23 @@ def test_state_that_is_lost_with_its_replica_is_told_once(replicas: Replicas, ho
         assert "call again" in lost
         assert call(second, "own__count").startswith("1 ")
     assert alice.now(second, "all__count").startswith("1 ")
+
+
+def test_state_at_a_replica_that_stood_still_is_not_found_again(replicas: Replicas, host: Callable[..., Host]) -> None:
+    first, second = replicas.start(), replicas.start()
+    alice = host()
+    assert alice.ask_tools(second)
+    assert [alice.now(first, "own__count").split()[0] for _ in range(2)] == ["1", "2"]
+    first.process.send_signal(signal.SIGSTOP)
+    second.line_with("has left")
+    assert "its state is lost" in alice.now(second, "own__count")
+    assert alice.now(second, "own__count").startswith("1 ")
+    first.process.send_signal(signal.SIGCONT)
+    assert alice.now(first, "own__count").startswith("2 "), "it asks where the state is now"
+    second.process.kill()
+    second.process.wait()
+    assert "its state is lost" in alice.now(first, "own__count")
+    assert alice.now(first, "own__count").startswith("1 "), "anew, and not as it was long ago"
 
 
 def test_sessions_of_a_principal_with_one_state_are_at_one_replica(
@@ -172,7 +190,7 @@ def test_without_redis_what_needs_none_goes_on_and_afterwards_everything_does(
     replicas.redis.start()
     for one in (first, second):
         one.line_with("the Redis of the cluster can be used again")
-        one.line_with("has forgotten everything")
+        one.line_with("has forgotten this replica")
     replicas.settle()
     first.process.kill()
     first.process.wait()
@@ -198,7 +216,7 @@ def test_state_is_found_or_said_to_be_unknown_while_redis_is_away(
     assert "cannot be asked at present" in bob.now(third, "own__count"), "nothing begins anew without a word"
     replicas.redis.start()
     for one in (first, second, third):
-        one.line_with("has forgotten everything")
+        one.line_with("has forgotten this replica")
     assert not any("has left" in line for line in second.lines), "nobody has left because Redis forgot"
     time.sleep(LOST_AFTER)
     for at in (third, second):
@@ -228,7 +246,7 @@ def test_a_loss_is_told_also_if_redis_has_forgotten_meanwhile_who_had_it(
     third.line_with("the Redis of the cluster cannot be used")
     replicas.redis.start()
     for at in (third, fourth):
-        at.line_with("has forgotten everything")
+        at.line_with("has forgotten this replica")
     time.sleep(LOST_AFTER)
     assert carol.now(fourth, "own__count").startswith("1 "), "who has lost nothing is told nothing"
     third.process.kill()

@@ -10,6 +10,7 @@ import pytest
 
 from gateway.serving.console.app_policy import page_policy, usable_domains
 from gateway.serving.console.calls import embedded_pages
+from gateway.serving.console.watch_policy import watching
 from tests.serving.console.conftest import SERVERS, Shown, shown
 
 PAGE_TYPE = "text/html;profile=mcp-app"
@@ -61,7 +62,7 @@ async def test_a_page_has_an_address_of_its_own_and_a_policy_that_lets_it_reach_
         assert (view["uri"], view["upstream"], view["reach"]) == ("ui://page", "app", {})
         assert view["address"].startswith("/console-pages/")  # where browsers send no cookie of /console
         drawn = await one.browser.get(view["address"])
-        assert drawn.text == "<h1>hello</h1>"
+        assert drawn.text == watching(b"<h1>hello</h1>").decode()
         policy = drawn.headers["content-security-policy"]
         assert "sandbox allow-scripts allow-forms;" in policy
         assert "allow-same-origin" not in policy

@@ -71,3 +71,25 @@ def test_headers_credentials_in_the_url_and_keys_in_env_are_hidden() -> None:
 
 def test_only_the_origin_of_a_url_is_shown() -> None:
     assert origin_of("https://user:pw@example.org:8443/secret-path?key=1") == "https://example.org:8443"
+
+
+def test_what_node_says_after_a_message_does_not_hide_it():
+    lines = """node:internal/modules/cjs/loader:1210
+  throw err;
+  ^
+
+Error: Cannot find module '../lib/cli.js'
+Require stack:
+- /usr/lib/node/bin/npx
+    at Module._resolveFilename (node:internal/modules/cjs/loader:1207:15)
+    at node:internal/main/run_main_module:28:49 {
+  code: 'MODULE_NOT_FOUND',
+  requireStack: [ '/usr/lib/node/bin/npx' ]
+}
+
+Node.js v22.0.0""".splitlines()
+    assert last_meaningful_line(lines) == "Error: Cannot find module '../lib/cli.js'"
+    lines[4:7] = ["TypeError [ERR_X]: no such folder", "Did you mean /y?"]
+    assert last_meaningful_line(lines) == "TypeError [ERR_X]: no such folder"
+    assert last_meaningful_line([*lines, "give it a folder"]) == "give it a folder"
+    assert last_meaningful_line(["it said no", "    at once"]) == "it said no"

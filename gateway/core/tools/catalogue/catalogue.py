@@ -12,10 +12,10 @@ from gateway.core.tools.arguments.find_parameters import SchemaPlace
 
 
 class Selection(Protocol):
-    """An upstream's `tools` settings: which are offered, their names and descriptions, and which take content.
+    """An upstream's `tools` settings: which are offered, their names, descriptions and budgets, which take content.
 
     `include` and `exclude` are shell globs, the others are keyed by name: all of them the upstream's own names.
-    `content` has settings for arguments by path.
+    `max_tokens` has budgets of results, and `content` has settings for arguments by path.
     """
 
     @property
@@ -26,6 +26,8 @@ class Selection(Protocol):
     def rename(self) -> Mapping[str, str]: ...
     @property
     def describe(self) -> Mapping[str, str]: ...
+    @property
+    def max_tokens(self) -> Mapping[str, int]: ...
     @property
     def content(self) -> Mapping[str, Mapping[str, SchemaPlace]]: ...
 

@@ -88,6 +88,7 @@ class _Candidate:
     name: str
     declared: WireObject
     description: str | None
+    has_budget: bool
 
     @property
     def key(self) -> str:
@@ -171,14 +172,20 @@ class _Merger:
                 continue
             renamed = (selection.rename.get(name) if selection else None) or name
             with_lost_words = selection.describe.get(name) if selection else None
-            found[name] = _Candidate(upstream, name, renamed, tool, with_lost_words)
+            has_budget = selection is not None and name in selection.max_tokens
+            found[name] = _Candidate(upstream, name, renamed, tool, with_lost_words, has_budget)
         if tools and selection is not None:
             self.check_keys(upstream, selection, found)
         return list(found.values())
 
     def check_keys(self, upstream: str, selection: Selection, found: Mapping[str, _Candidate]) -> None:
-        """Report tools that are renamed or described but not there, mistakes that would otherwise go unnoticed."""
-        by_name = (("rename", selection.rename), ("describe", selection.describe), ("content", selection.content))
+        """Report settings of tools that are not there, mistakes that would otherwise go unnoticed."""
+        by_name = (
+            ("rename", selection.rename),
+            ("describe", selection.describe),
+            ("max_tokens", selection.max_tokens),
+            ("content", selection.content),
+        )
         for key, edits in by_name:
             for name in edits:
                 if name not in found:
@@ -367,7 +374,11 @@ class _Merger:
             return
         for_a_page = self.shows_apps and apps.audience(candidate.declared) != "model"
         schema, change = offered_output_schema(
-            tool["outputSchema"], self.profile, for_a_page=for_a_page, objects_only=self.objects_only
+            tool["outputSchema"],
+            self.profile,
+            for_a_page=for_a_page,
+            objects_only=self.objects_only,
+            has_budget=candidate.has_budget,
         )
         if schema is None:
             del tool["outputSchema"]

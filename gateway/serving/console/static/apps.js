@@ -12,10 +12,13 @@
   const LONGEST = 4_000_000;
   const WAITING = 8;
   const LINES = 50;
+  const MOST_BLOCKED = 8;
+  const SILENT_MS = 3000;
   const CALM_MS = 500;
   const [LEAST_HEIGHT, MOST_HEIGHT] = [60, 1600];
   const METHOD_NOT_FOUND = -32601;
   const REFUSED = -32000;
+  const BLOCKED = "ui/notifications/gateway-blocked"; // gateway/serving/console/watch_policy.py
 
   const OLDER = {
     "ui-size-change": ({ height }) => ["ui/notifications/size-changed", { height }],
@@ -60,10 +63,12 @@
       this.room = BURST;
       this.since = performance.now();
       this.lines = 0;
+      this.blocked = new Set();
     }
 
     /** Say that the page has spoken, which one that failed to load its parts never does. */
     connected() {
+      this.hasSpoken = true;
       const count = this.box.querySelector("[data-count]");
       if (count && this.lines === 0) count.textContent = "nothing yet: it is connected, and has asked for nothing";
     }
@@ -73,6 +78,11 @@
       const isOlder = message?.jsonrpc === undefined && Object.hasOwn(OLDER, message?.type ?? "");
       if (!isOlder && (message?.jsonrpc !== "2.0" || typeof message.method !== "string")) return;
       if (this.isTooLong(message)) return this.stop("it sent too long a message");
+      if (message.method === BLOCKED) {
+        // Many pages only try whether `eval` works (zod, of the SDK for pages, does): it is told if nothing else comes.
+        const isTrial = message.params?.uri === "eval";
+        return isTrial ? setTimeout(() => this.hasSpoken || this.block(message.params), SILENT_MS) : this.block(message.params);
+      }
       this.connected();
       if (isOlder) return this.takeOlder(message);
       const { id, method } = message;
@@ -131,6 +141,18 @@
       } else if (method === "notifications/message") {
         this.tell(`logged: ${text(params.data)}`);
       }
+    }
+
+    /** Show what the browser has kept from the page: an origin, or a kind such as `eval`, and the directive. */
+    block(params) {
+      const uri = String(params?.uri ?? "");
+      const where = URL.canParse(uri) && new URL(uri).origin !== "null" ? new URL(uri).origin : text(uri.split(":")[0]);
+      const what = `${where} (${text(params?.directive)})`.slice(0, 200);
+      const notice = this.box.querySelector("[data-blocked]");
+      if (this.blocked.has(what) || this.blocked.size >= MOST_BLOCKED || !notice) return;
+      this.blocked.add(what);
+      notice.querySelector("span").textContent = [...this.blocked].join(", ");
+      notice.hidden = false;
     }
 
     async begin() {

@@ -1,0 +1,57 @@
+"""Which replicas are there: nobody takes from one that is what it has."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from gateway.serving.cluster.replicas import Replica, Replicas, new_id
+from gateway.serving.databases.local_records import LocalRecords
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def records(tmp_path: Path) -> AsyncIterator[LocalRecords]:
+    made = LocalRecords(tmp_path / "records")
+    yield made
+    await made.close()
+
+
+def started(records: LocalRecords) -> Replicas:
+    return Replicas(records, Replica(new_id(), ""), 10.0)
+
+
+async def test_a_replica_that_has_just_come_is_found_however_lately_one_has_looked(records: LocalRecords) -> None:
+    first, second = started(records), started(records)
+    first.open_at("http://127.0.0.1:1")
+    await first.look()
+    second.open_at("http://127.0.0.1:2")
+    await second.look()
+    found = await first.find(second.own.id)
+    assert found == second.own
+
+
+async def test_many_looks_for_replicas_that_nobody_knows_are_one(records: LocalRecords) -> None:
+    looks: list[None] = []
+    first = Replicas(records, Replica(new_id(), ""), 10.0, on_found=lambda: looks.append(None))
+    await first.look()
+    looks.clear()
+    async with anyio.create_task_group() as tasks:
+        for _ in range(50):
+            tasks.start_soon(first.find, new_id())
+    assert 1 <= len(looks) <= 2
+
+
+async def test_nothing_is_answered_before_the_others_can_find_a_replica(records: LocalRecords) -> None:
+    first, second = started(records), started(records)
+    await second.look()
+    assert not second.has_begun, "it does not listen yet"
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(second.run)
+        second.open_at("http://127.0.0.1:2")
+        with anyio.fail_after(30):
+            await second.begun()
+        assert await first.find(second.own.id) == second.own
+        tasks.cancel_scope.cancel()
