@@ -85,7 +85,7 @@ def test_every_locked_package_has_hashes(lock: str) -> None:
 
 @pytest.mark.parametrize("file", ["Makefile", "deploy/container/Dockerfile"])
 def test_what_is_locked_is_installed_and_nothing_is_resolved_again(file: str) -> None:
-    # pip meets a release that is newer than the lock through another package's extra (`google-auth[requests]`), and ends.
+    # Through a package's extra (`google-auth[requests]`), pip meets a release that is newer than the lock, and ends.
     lines = [line for line in (ROOT / file).read_text("utf-8").splitlines() if "--require-hashes" in line]
     assert lines
     assert [line for line in lines if "--no-deps" not in line] == []

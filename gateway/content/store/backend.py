@@ -17,6 +17,7 @@ from gateway.content.store.obstore_errors import failing
 from gateway.content.store.records import ABOUT, BYTES, GONE, USED
 from gateway.content.store.upload_stream import ObjectUpload
 from gateway.errors import StoreUnavailable
+from gateway.system.native_threads import await_native_threads
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore as Objects
@@ -206,6 +207,7 @@ class Backend:
 def _open(place: Location, timeout: float) -> "Objects":
     from obstore.store import AzureStore, GCSStore, LocalStore, S3Store
 
+    await_native_threads()
     if place.scheme == "file":
         folder = Path(place.place)
         # Only the gateway's own user may read what its callers keep, even in a folder that existed before.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
@@ -33,6 +33,7 @@ _LISTS = {
 }
 
 _NONE: frozenset[str] = frozenset()
+_End = Literal["broken", "refused"]
 _STEADY = 20.0  # seconds after which a subscription counts as stable
 
 
@@ -41,7 +42,7 @@ class Subscriptions:
 
     They outlive a connection, and are subscribed to again on the next one. In the handshake era each is a request of
     its own; in the modern era all of them, with the changes of lists, are one `subscriptions/listen`, which is
-    repeated when they change or when it breaks.
+    repeated when they change or when it breaks. One that is replaced is heard until the next is acknowledged.
     """
 
     def __init__(self, name: str) -> None:
@@ -53,6 +54,7 @@ class Subscriptions:
         self._missed: Callable[[str, Mapping[str, Any]], None] = lambda method, params: None
         self._unheard = _NONE
         self._streams = 0
+        self._stream: _Stream | None = None
 
     @property
     def uris(self) -> frozenset[str]:
@@ -99,30 +101,28 @@ class Subscriptions:
     def acknowledged(self, params: Mapping[str, Any]) -> None:
         """Handle a modern upstream's acknowledgement of a stream, and report changes that may have been missed."""
         meta = params.get("_meta")
-        stream = as_object(meta).get(SUBSCRIPTION_ID)
-        if stream is not None and stream != self._stream_id:
+        stream = self._stream
+        if stream is None or as_object(meta).get(SUBSCRIPTION_ID) not in (None, stream.id):
             return  # for a stream that has been replaced meanwhile
+        stream.replace_former()
         filters = as_object(params.get("notifications"))
         for key, (_, method) in _LISTS.items():
             if filters.get(key) is True:
                 self._missed(method, {})
-        for uri in self._unheard & self.uris:
+        self._unheard &= self.uris
+        for uri in self._unheard & stream.uris:
             self._missed(UPDATED, {"uri": uri})
-        self._unheard = _NONE
+        self._unheard -= stream.uris
         uris = filters.get("resourceSubscriptions")
         told = [uri for uri in uris if isinstance(uri, str)] if is_list(uris) else []
-        if left_out := self.uris.difference(told):
+        if left_out := stream.uris.difference(told):
             logger.info(
                 "upstream %s does not report changes of %s that hosts subscribed to",
                 self._name,
                 counted(len(left_out), "resource"),
             )
-        self._settle(self.uris)
-
-    @property
-    def _stream_id(self) -> str:
-        """The id of the current stream: not a number, so that no other request can have the same id."""
-        return f"listen-{self._streams}"
+        # What was wanted since this stream was asked for waits for the next one.
+        self._settle(stream.uris)
 
     def _settle(self, uris: frozenset[str]) -> None:
         self._settled = uris
@@ -156,45 +156,76 @@ class Subscriptions:
         kinds = [key for key, (feature, _) in _LISTS.items() if session.opening.announces(feature)]
         backoff = Backoff()
         refused: frozenset[frozenset[str]] = frozenset()
-        while True:
-            changed, wanted = self._changed, self.uris
-            # An upstream that refuses these URIs may still announce changes of its lists.
-            asked = next((uris for uris in (wanted, _NONE) if (kinds or uris) and uris not in refused), None)
-            if asked is None:
-                self._settle(wanted)
-                await changed.wait()
-                continue
-            broken, began = False, anyio.current_time()
-            async with anyio.create_task_group() as tasks:
+        self._stream = None
+        async with anyio.create_task_group() as streams:
+            while True:
+                wanted = self.uris
+                # An upstream that refuses these URIs may still announce changes of its lists.
+                asked = next((uris for uris in (wanted, _NONE) if (kinds or uris) and uris not in refused), None)
+                stream = self._next_stream(wanted)
+                if asked is None:
+                    stream.replace_former()
+                    self._settle(wanted)
+                else:
+                    streams.start_soon(self._hear, session, stream, kinds, asked)
+                while self.uris == wanted and stream.end is None:
+                    await self._changed.wait()
+                if stream.end == "refused":
+                    refused = frozenset({asked or _NONE, *refused & {wanted, _NONE}})
+                elif stream.end == "broken":
+                    if anyio.current_time() - stream.began >= _STEADY:
+                        backoff.reset()
+                    if self.uris == wanted:
+                        await anyio.sleep(backoff.delay())
 
-                async def until_changed(changed: anyio.Event = changed) -> None:
-                    await changed.wait()
-                    tasks.cancel_scope.cancel()
+    def _next_stream(self, wanted: frozenset[str]) -> _Stream:
+        """Return the stream that is to replace the current one, which is heard until the new one is acknowledged."""
+        self._streams += 1
+        former = self._stream
+        if former is not None and not former.is_acknowledged:
+            former.scope.cancel()
+            former = former.former
+        self._stream = _Stream(f"listen-{self._streams}", wanted, former)
+        return self._stream
 
-                tasks.start_soon(until_changed)
-                broken = await self._stream(session, kinds, asked)
-                if not broken:
-                    refused = frozenset({asked, *refused & {wanted, _NONE}})
-                tasks.cancel_scope.cancel()
-            if anyio.current_time() - began >= _STEADY:
-                backoff.reset()
-            if broken and wanted == self.uris:
-                self._unheard |= wanted
-                await anyio.sleep(backoff.delay())
-
-    async def _stream(self, session: Session, kinds: list[str], uris: frozenset[str]) -> bool:
-        """Listen until the stream ends. Return False if it was refused, and True if it should be opened again."""
+    async def _hear(self, session: Session, stream: _Stream, kinds: list[str], uris: frozenset[str]) -> None:
+        """Listen until the stream ends, and say how."""
         wanted: dict[str, Any] = dict.fromkeys(kinds, True)
         if uris:
             wanted["resourceSubscriptions"] = sorted(uris)
-        self._streams += 1
-        try:
-            await session.listen(wanted, self._stream_id)
-        except UpstreamRefused:
-            return False
-        except UpstreamError:
-            logger.debug("upstream %s: its subscription ended", self._name)
-        return True
+        with stream.scope:
+            end: _End = "broken"
+            try:
+                await session.listen(wanted, stream.id)
+            except UpstreamRefused:
+                end = "refused"
+            except UpstreamError:
+                logger.debug("upstream %s: its subscription ended", self._name)
+            if end == "broken":
+                self._unheard |= stream.uris
+            stream.end = end
+            self._tell()
+
+
+class _Stream:
+    """One `subscriptions/listen`: for all that is wanted at its time, though the upstream may have refused that."""
+
+    def __init__(self, stream_id: str, uris: frozenset[str], former: _Stream | None = None) -> None:
+        self.id = stream_id
+        """Not a number, so that no other request can have the same id."""
+        self.uris = uris
+        self.former = former
+        self.scope = anyio.CancelScope()
+        self.began = anyio.current_time()
+        self.is_acknowledged = False
+        self.end: _End | None = None
+
+    def replace_former(self) -> None:
+        """Be the only one, from now on."""
+        self.is_acknowledged = True
+        if self.former is not None:
+            self.former.scope.cancel()
+            self.former = None
 
 
 class Subscriber:

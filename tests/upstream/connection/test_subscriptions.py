@@ -311,3 +311,73 @@ async def test_the_answer_to_a_stream_that_has_been_replaced_says_nothing_of_the
         subscriptions.acknowledged(late)
         assert upstream.missed
         assert subscriptions._settled == {"a"}
+
+
+def answer(upstream: Upstream, number: int) -> dict[str, Any]:
+    """The acknowledgement of a stream."""
+    meta = {"io.modelcontextprotocol/subscriptionId": f"listen-{number}"}
+    return {"notifications": upstream.streams[number - 1], "_meta": meta}
+
+
+async def test_whoever_subscribes_waits_for_a_stream_that_was_asked_for_it(subscriptions: Subscriptions) -> None:
+    upstream, told = Upstream("modern"), list[str]()
+
+    async def add(uri: str) -> None:
+        await subscriptions.add(uri)
+        told.append(uri)
+
+    async with kept(subscriptions, upstream), anyio.create_task_group() as tasks:
+        tasks.start_soon(add, "a")
+        await upstream.quiet()
+        subscriptions.want("b")
+        # The upstream's answer comes in the moment in which the next stream is not asked for yet.
+        subscriptions.acknowledged(answer(upstream, 2))
+        tasks.start_soon(subscriptions.confirmed, "b")
+        await upstream.quiet()
+        assert told == ["a"]
+        assert subscriptions._settled == {"a"}
+        subscriptions.acknowledged(answer(upstream, 3))
+        assert subscriptions._settled == {"a", "b"}
+
+
+async def test_what_a_stream_was_for_is_heard_until_the_next_one_is_there(subscriptions: Subscriptions) -> None:
+    upstream = Upstream("modern")
+    async with kept(subscriptions, upstream) as add:
+        add("a")
+        await upstream.quiet()
+        subscriptions.acknowledged(answer(upstream, 2))
+        await upstream.quiet()
+        for uri in ("b", "c"):
+            add(uri)
+            await upstream.quiet()
+        assert upstream.streams[-1] == LISTS | {"resourceSubscriptions": ["a", "b", "c"]}
+        assert upstream.open == 2  # the one for a, and the last; nobody relied on the one between
+        subscriptions.acknowledged(answer(upstream, 4))
+        await upstream.quiet()
+        assert upstream.open == 1
+
+
+async def test_one_that_breaks_while_it_is_replaced_is_made_up_for(subscriptions: Subscriptions) -> None:
+    upstream, break_it = Upstream("modern"), anyio.Event()
+    upstream.ending = lambda: break_it.wait() if len(upstream.streams) == 2 else anyio.sleep_forever()
+    async with kept(subscriptions, upstream) as add:
+        add("a")
+        await upstream.quiet()
+        subscriptions.acknowledged(answer(upstream, 2))
+        add("b")
+        await upstream.quiet()
+        break_it.set()
+        await upstream.quiet()
+        upstream.missed.clear()
+        subscriptions.acknowledged(answer(upstream, 3))
+        assert upstream.missed == [*MISSED_LISTS, "a"]
+        assert upstream.open == 1
+
+
+async def test_another_subscriber_to_the_same_opens_no_other_stream(subscriptions: Subscriptions) -> None:
+    upstream = Upstream("modern")
+    async with kept(subscriptions, upstream) as add:
+        for _ in range(3):
+            add("a")
+            await upstream.quiet()
+        assert len(upstream.streams) == 2
