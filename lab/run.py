@@ -12,9 +12,11 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Generator, Iterable, Mapping, Sequence
+import traceback
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from gateway.testing.model_apis.server import Recorded, model_server
@@ -183,28 +185,42 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help="all of lab/frameworks unless some are named")
     options = parser.parse_args(arguments)
     try:
-        chosen = frameworks(" ".join(options.names))
-        with stage(cases()) as on:
-            recorded = [_run_and_record(framework, on) for framework in chosen]
+        return 1 if run_all(options.names) else 0
     except LabError as error:
         print(error, file=sys.stderr)
         return 1
-    return 0 if all(recorded) else 1
 
 
-def _run_and_record(framework: Framework, on: Stage) -> bool:
-    """Whether it could be run; one that cannot leaves the others their runs."""
+def run_all(names: Sequence[str]) -> list[str]:
+    """Run the frameworks that are named, or all, and record what was found. Returns those that could not be run.
+
+    Raises:
+        LabError: a name is unknown, or there is nothing to run them against.
+    """
+    chosen = frameworks(" ".join(names))
+    with stage(cases()) as on:
+        return [one.name for one in chosen if not could_be_run(one.name, partial(_run_and_record, one, on))]
+
+
+def could_be_run(name: str, work: Callable[[], None]) -> bool:
+    """Do what runs one program. One that cannot be run, for whatever reason, costs only itself."""
     try:
-        framework.install()
-        found = run(framework, on, cases())
-    except (LabError, subprocess.TimeoutExpired) as error:
-        print(f"{framework.name} could not be run: {error}", file=sys.stderr, flush=True)
+        work()
+    except Exception as error:
+        if not isinstance(error, LabError | subprocess.TimeoutExpired):
+            traceback.print_exc()
+        print(f"{name} could not be run: {error}", file=sys.stderr, flush=True)
         return False
-    path = FOLDER / f"{framework.name}.toml"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(written(framework, found), "utf-8")
-    print(f"written: {path.relative_to(ROOT)}", flush=True)
     return True
+
+
+def _run_and_record(framework: Framework, on: Stage) -> None:
+    framework.install()
+    path = FOLDER / f"{framework.name}.toml"
+    text = written(framework, run(framework, on, cases()))
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, "utf-8")
+    print(f"written: {path.relative_to(ROOT)}", flush=True)
 
 
 if __name__ == "__main__":

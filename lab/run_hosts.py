@@ -23,7 +23,8 @@ from lab.isolate import isolated, raise_loopback
 from lab.judge import Finding
 from lab.lab_table import table
 from lab.record import HOSTS_FOLDER, written
-from lab.run import main as run_frameworks
+from lab.run import could_be_run
+from lab.run import run_all as run_frameworks
 
 Findings = dict[str, dict[str, dict[str, Finding]]]
 
@@ -82,15 +83,15 @@ def run_and_record(host: Host, folder: Path = HOSTS_FOLDER, files: Path = FILES)
     return [fault for api in host.apis for fault in faults(host, api, found[api.name], cases())]
 
 
-def _run_all(chosen: Iterable[Host]) -> list[str]:
+def _run_all(chosen: Iterable[Host]) -> tuple[list[str], list[str]]:
+    """What is wrong with those that were run, and those that could not be."""
     wrong: list[str] = []
-    for host in chosen:
-        try:
-            wrong += run_and_record(host)
-        except LabError as error:
-            wrong.append(str(error))
-            print(error, file=sys.stderr, flush=True)
-    return wrong
+    failed = [
+        host.name
+        for host in chosen
+        if not could_be_run(host.name, lambda host=host: wrong.extend(run_and_record(host)))
+    ]
+    return wrong, failed
 
 
 def main() -> int:
@@ -128,14 +129,14 @@ def _chosen(names: Sequence[str]) -> int:
     ours = [name for name in names if name in host_files()] if names else list(host_files())
     others = [name for name in names if name not in host_files()]
     _refuse_unknown(others)
-    wrong: list[str] = []
-    if (others or not names) and run_frameworks(others):
-        wrong.append("not every framework could be run: see above")
-    wrong += _run_all(hosts(" ".join(ours))) if ours else []
-    print(table({*ours, *others} if names else None))
-    for line in wrong:
+    not_run = run_frameworks(others) if others or not names else []
+    wrong, failed = _run_all(hosts(" ".join(ours))) if ours else ([], [])
+    not_run += failed
+    named = {*ours, *others} if names else {*ours, *framework_files()}
+    print(table(named.difference(not_run)))  # whoever could not be run has a row of an earlier day
+    for line in [f"{name} could not be run: see above" for name in not_run] + wrong:
         print(f"- {line}")
-    return 1 if wrong else 0
+    return 1 if not_run or wrong else 0
 
 
 def _refuse_unknown(others: Sequence[str]) -> None:

@@ -120,6 +120,25 @@ def test_the_lab_starts_nothing_if_one_of_its_names_cannot_be_run(
     assert re.search(said, err)
 
 
+@pytest.mark.parametrize("error", [LabError("no space left"), IndexError("list index out of range")])
+def test_one_that_cannot_be_run_costs_only_itself_and_has_no_row_of_an_earlier_day(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run_and_record(host: Host) -> list[str]:
+        if host.name == "codex":
+            raise error
+        return []
+
+    monkeypatch.setattr("lab.run_hosts.run_and_record", run_and_record)
+    monkeypatch.setattr("sys.argv", ["lab", "codex", "gemini-cli"])
+    assert main() == 1
+    out, err = capsys.readouterr()
+    assert f"codex could not be run: {error}" in err
+    assert "Gemini CLI  " in out
+    assert "Codex  " not in out
+    assert out.endswith("- codex could not be run: see above\n")
+
+
 @pytest.mark.parametrize("text", ["title = 1", 'title = "X"\nsurprise = 1', "[apis.openai_chat]"])
 def test_a_file_that_is_not_a_hosts_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "wrong.toml").write_text(text, "utf-8")
