@@ -327,10 +327,23 @@ def test_one_other_server_is_one(command):
     assert any(line.startswith("cursor ") and "1 other server  " in line for line in listed.out.splitlines())
 
 
+def test_servers_of_a_project_that_are_behind_the_gateway_already_are_to_be_taken_out(command, home):
+    (Path.cwd() / ".mcp.json").write_text('{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}')
+    assert command("import", "--yes").code == 0
+    ended = command("install", "claude-code", "--only")
+    said = ended.out.splitlines()
+    at = said.index(f"Claude Code also has in {Path.cwd()}: a, b ({Path.cwd() / '.mcp.json'})")
+    out = "behind the gateway already: take them out of that file, or their tools are offered twice"
+    assert said[at + 1] == f"  {out}"
+    assert out in command("doctor", "--host", "claude-code").out
+    assert command("uninstall", "claude-code").code == 0
+
+
 def test_the_list_names_the_servers_of_projects_and_where_they_are(command, home):
     (Path.cwd() / ".mcp.json").write_text('{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}')
     shown = command("install", "--list").out.splitlines()
-    assert f"Claude Code also has in {Path.cwd()}: a, b ({Path.cwd() / '.mcp.json'})" in shown
+    at = shown.index(f"Claude Code also has in {Path.cwd()}: a, b ({Path.cwd() / '.mcp.json'})")
+    assert shown[at + 1] == f"  mcp-gateway import {Path.cwd() / '.mcp.json'} puts them behind the gateway"
     listed = {one["host"]: one for one in command("install", "--list", "--json").json()}
     project = {"folder": str(Path.cwd()), "file": str(Path.cwd() / ".mcp.json"), "names": [], "others": ["a", "b"]}
     assert listed["claude-code"]["projects"] == [project]

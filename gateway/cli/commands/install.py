@@ -114,10 +114,11 @@ def install(
         return DONE
     _say_registered(done, known, name, configuration)
     _say_besides(known, chosen, settings)
-    behind = servers_behind(known, target, at, configuration)
+    status = registration_status(known, at)
+    behind = servers_behind(known, target, at, configuration, status.projects)
     _say_others(done, known, others, behind, config)
     if file is None:
-        _say_projects(registration_status(known, at), elsewhere=True)
+        _say_projects(status, behind, elsewhere=True)
     again = ["mcp-gateway", "install", known.name, *(["--config", str(config)] if config is not None else [])]
     again += [*(["--profile", chosen] if chosen is not None else []), *(["--name", name] if name != NAME else [])]
     again += [] if toolset is None else ["--toolset", toolset]
@@ -315,12 +316,12 @@ def _list(at: Machine, as_json: bool, config: Path | None) -> int:
     rows = [(one.host.name, _in_words(one), _shown(one.file, at)) for one in hosts]
     say_table(("host", "the gateway", "file"), rows, unfolded=3)  # a path is copied, so it stays in one piece
     for one in hosts:
-        behind = servers_behind(one.host, one.file, at, find_file(config, environ=os.environ))
+        behind = servers_behind(one.host, one.file, at, find_file(config, environ=os.environ), one.projects)
         if behind.names:
             say(f"{one.host.title}: {_way(one.host, one.others, behind, config)}")
         if one.own and (twice := behind.twice(one.others)) is not None:
             remark(f"warning: {one.host.title}: {twice}")
-        _say_projects(one)
+        _say_projects(one, behind)
         if one.problem is not None:
             complain(str(one.problem))
     return DONE
@@ -332,12 +333,15 @@ def _shown(file: PurePath, at: Machine) -> str:
     return f"~/{file.relative_to(home)}" if sys.stdout.isatty() and file.is_relative_to(home) else str(file)
 
 
-def _say_projects(one: RegistrationStatus, *, elsewhere: bool = False) -> None:
+def _say_projects(one: RegistrationStatus, behind: ServersBehind, *, elsewhere: bool = False) -> None:
     """Print the servers that a host has for single projects; `elsewhere`: only those in files of the projects."""
     for project in one.projects:
-        if not elsewhere or project.file != one.file:
+        is_apart = project.file != one.file
+        if not elsewhere or is_apart:
             names = list_names([*project.own, *project.others])
             say(f"{one.host.title} also has in {project.folder}: {names} ({project.file})")
+            if is_apart and project.others:
+                say(f"  {behind.way_of_project(project)}")
 
 
 def _in_words(one: RegistrationStatus) -> str:

@@ -27,7 +27,7 @@ from gateway.hosts.config_files.host_format import HostFormat
 from gateway.hosts.config_files.hosts import HOSTS
 from gateway.hosts.config_files.launch_command import Launch, address_of_entry, launch_in
 from gateway.hosts.config_files.machine import Machine
-from gateway.hosts.config_files.registration_status import RegistrationStatus, registration_status
+from gateway.hosts.config_files.registration_status import ProjectServers, RegistrationStatus, registration_status
 from gateway.hosts.config_files.servers_behind import ServersBehind, removal, servers_behind
 
 _REFERENCES = ("$", "{env:", "{file:")
@@ -46,7 +46,7 @@ def _hosts(context: CheckContext) -> Iterator[CheckResult]:
         if context.host in (None, own if own in context.profiles else "default"):
             one = registration_status(host, at)
             if one.exists or one.problem is not None or one.projects:
-                behind = servers_behind(host, one.file, at, context.path)
+                behind = servers_behind(host, one.file, at, context.path, one.projects)
                 yield from _host(one, context, behind)
                 yield from _projects(one, behind)
 
@@ -90,18 +90,18 @@ def _projects(one: RegistrationStatus, behind: ServersBehind) -> Iterator[CheckR
         if project.others:
             has = f"{counted(len(project.others), 'server')} for {project.folder} alone"
             text = f"{one.host.title} has {has}: {list_names(project.others)} ({project.file})"
-            source = one.host.name if project.file == one.file else shlex.quote(str(project.file))
-            new = [
-                name
-                for name in project.others
-                if project.file != one.file or (project.folder, name) not in behind.in_projects
-            ]
-            them = "it" if len(new) == 1 else "them"
-            remedy = f"mcp-gateway import {source} puts {them} behind the gateway"
-            if not new:
-                out = "; ".join(map(removal, project.others))
-                remedy = f"behind the gateway already: in that folder, {out} takes it out of {one.host.title}"
+            is_apart = project.file != one.file
+            remedy = behind.way_of_project(project) if is_apart else _way_of_local(one, project, behind)
             yield CheckResult(_about(one.host), "ok", text, remedy, is_next_step=True)
+
+
+def _way_of_local(one: RegistrationStatus, project: ProjectServers, behind: ServersBehind) -> str:
+    """Describe how servers get behind the gateway that are in the user's file for one project."""
+    new = [name for name in project.others if (project.folder, name) not in behind.in_projects]
+    if not new:
+        out = "; ".join(map(removal, project.others))
+        return f"behind the gateway already: in that folder, {out} takes it out of {one.host.title}"
+    return f"mcp-gateway import {one.host.name} puts {'it' if len(new) == 1 else 'them'} behind the gateway"
 
 
 def _entry(

@@ -1,17 +1,18 @@
 """Which of a host's own servers are behind the gateway already, and the way there for the others."""
 
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.files import decoded_text, read_bytes
 from gateway.hosts.config_files.host_format import HostFormat
-from gateway.hosts.config_files.import_servers import known_to
+from gateway.hosts.config_files.import_servers import KnownServers, known_to
 from gateway.hosts.config_files.machine import Machine
 from gateway.hosts.config_files.register_gateway import host_document
+from gateway.hosts.config_files.registration_status import ProjectServers
 from gateway.hosts.config_files.servers import read_servers
 
 
@@ -20,12 +21,22 @@ class ServersBehind:
     """Names of a host's servers that are upstreams too; those in `on` are enabled in both places.
 
     `in_projects`: folders and names of those that Claude Code has in its file for one project alone, which are in
-    neither of the others.
+    neither of the others. `in_project_files`: files of projects, and names of those in them.
     """
 
     names: frozenset[str] = frozenset()
     on: frozenset[str] = frozenset()
     in_projects: tuple[tuple[str, str], ...] = ()
+    in_project_files: frozenset[tuple[str, str]] = frozenset()
+
+    def way_of_project(self, project: ProjectServers) -> str:
+        """Describe how the servers in a project's own file get behind the gateway alone."""
+        file, servers = str(project.file), project.others
+        is_one = len(servers) == 1
+        if all((file, name) in self.in_project_files for name in servers):
+            them, their = ("it", "its") if is_one else ("them", "their")
+            return f"behind the gateway already: take {them} out of that file, or {their} tools are offered twice"
+        return f"mcp-gateway import {shlex.quote(file)} puts {'it' if is_one else 'them'} behind the gateway"
 
     def way(self, servers: Collection[str], import_: str, only: str) -> str:
         """Describe how `servers` of the host get behind the gateway alone: by the commands `import_` and `only`."""
@@ -48,19 +59,40 @@ class ServersBehind:
         return f"{which} are upstreams of the gateway, too: their tools are offered twice"
 
 
-def servers_behind(host: HostFormat, file: Path, at: Machine, configuration: Path | None) -> ServersBehind:
-    """Compare the servers in a host's file with the configuration; with one that cannot be read, there are none."""
+def servers_behind(
+    host: HostFormat,
+    file: Path,
+    at: Machine,
+    configuration: Path | None,
+    projects: Iterable[ProjectServers] = (),
+) -> ServersBehind:
+    """Compare the servers in a host's file, and in those of projects, with the configuration.
+
+    With a configuration or a file that cannot be read, there are none.
+    """
     if configuration is None or configuration.suffix.lower() == ".json":
         return ServersBehind()
     with suppress(ConfigError):
         known = known_to(decoded_text(read_bytes(configuration), configuration), str(configuration))
+        apart = [project for project in projects if project.file != file]
+        in_files = frozenset(each for project in apart for each in _in_file(host, project, at, known))
         document, _ = host_document(host, file)
         both = [one for one in read_servers(document, host, at) if not one.own and known.has(one)]
         servers = [one for one in both if not one.project]
         on = (one for one in servers if (one.upstream or {}).get("enabled") is not False and not known.is_off(one))
         in_projects = tuple((one.project, one.name) for one in both if one.project)
-        return ServersBehind(frozenset(one.name for one in servers), frozenset(one.name for one in on), in_projects)
+        return ServersBehind(
+            frozenset(one.name for one in servers), frozenset(one.name for one in on), in_projects, in_files
+        )
     return ServersBehind()
+
+
+def _in_file(host: HostFormat, project: ProjectServers, at: Machine, known: KnownServers) -> Iterator[tuple[str, str]]:
+    with suppress(ConfigError):
+        document, _ = host_document(host, project.file)
+        for one in read_servers(document, host, replace(at, cwd=project.folder), project=project.folder):
+            if known.has(one):
+                yield str(project.file), one.name
 
 
 def removal(name: str) -> str:
