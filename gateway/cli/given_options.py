@@ -11,6 +11,7 @@ from gateway.core.model.revisions import REVISIONS
 
 _TAKEN: Final[Mapping[str, frozenset[str]]] = {
     "doctor": frozenset({"config"}),
+    "enable": frozenset({"config"}),
     "login": frozenset({"config"}),
     "tools": frozenset({"config", "upstream", "profile", "revision", "app", "toolset"}),
 }

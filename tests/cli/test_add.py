@@ -37,6 +37,8 @@ def test_from_nothing_to_tools(command, own):
     assert command("disable", "pics").out == f"{own}: pics disabled\n"
     assert command("disable", "pics").out == f"{own}: pics is disabled already\n"
     assert upstreams(own)["pics"]["enabled"] is False
+    listed = command("tools", "pics")
+    assert (listed.code, listed.out, listed.err) == (0, "", "pics is not enabled: mcp-gateway enable pics\n")
     assert command("enable", "pics").out == f"{own}: pics enabled\n"
     assert command("remove", "pics").out == f"{own}: pics removed\n"
     assert "upstreams" not in tomllib.loads(own.read_text())

@@ -30,7 +30,7 @@ from gateway.cli.known_upstream import check_upstream
 from gateway.cli.named_callers import PrincipalName, TokenName, named_caller
 from gateway.cli.pages import WithPages, declaring, expected, shows_pages, tell_of_pages, tell_what_is_without_pages
 from gateway.cli.progress import Wait, is_there
-from gateway.cli.terminal import say, say_json, say_table
+from gateway.cli.terminal import remark, say, say_json, say_table
 from gateway.cli.token_report import list_lines
 from gateway.cli.toolset_option import ToolsetName
 from gateway.config.schema import Settings
@@ -103,9 +103,13 @@ def tools(
         if not ended.tools:
             say("no tool has any of these words")
     else:
-        _say_table(ended, with_pages=shows_pages(rules, app))
+        if ended.tools or not servers:
+            _say_table(ended, with_pages=shows_pages(rules, app))
         for line in (*(list_lines(ended.tokens) if tokens else ()), *(_why_lines(ended) if why else ())):
             say(line)
+    for name in servers or ():
+        if not settings.upstreams[name].enabled:
+            remark(f"{name} is not enabled: {given.command('enable', name)}")
     for name, cause in ended.missing.items():
         complain(f"upstream {name}: {cause}")
     return UNAVAILABLE if ended.missing else DONE
