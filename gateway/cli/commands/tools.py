@@ -98,20 +98,13 @@ def tools(
     if as_json:
         _say_as_json(ended, chosen, why=why)
     elif search is not None:
-        for each in ended.tools:
-            say(signature(each))
-        if not ended.tools:
-            say("no tool has any of these words")
+        _say_found(ended)
     else:
         if ended.tools or not servers:
             _say_table(ended, with_pages=shows_pages(rules, app))
         for line in (*(list_lines(ended.tokens) if tokens else ()), *(_why_lines(ended) if why else ())):
             say(line)
-    for name in servers or ():
-        if not settings.upstreams[name].enabled:
-            remark(f"{name} is not enabled: {given.command('enable', name)}")
-    for name, cause in ended.missing.items():
-        complain(f"upstream {name}: {cause}")
+    _say_absent(ended, [name for name in servers or () if not settings.upstreams[name].enabled], given)
     return UNAVAILABLE if ended.missing else DONE
 
 
@@ -177,6 +170,21 @@ async def _listed(
         asks = {name: rule for name, rule in gateway.router.asking(caller).items() if name in routes}
         costs = _costs(offered, {name: route.upstream for name, route in routes.items()})
         return _Listed(offered, remembered, missing, withheld, asks, own, costs)
+
+
+def _say_absent(ended: _Listed, off: Sequence[str], given: GivenOptions) -> None:
+    """Print which upstreams are not available or, of those in `off`, not enabled, and what to do."""
+    for name in off:
+        remark(f"{name} is not enabled: {given.command('enable', name)}")
+    for name, cause in ended.missing.items():
+        complain(f"upstream {name}: {cause}")
+
+
+def _say_found(ended: _Listed) -> None:
+    for each in ended.tools:
+        say(signature(each))
+    if not ended.tools:
+        say("no tool has any of these words")
 
 
 def _say_as_json(ended: _Listed, profile: str, *, why: bool) -> None:
