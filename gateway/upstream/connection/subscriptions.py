@@ -73,9 +73,11 @@ class Subscriptions:
 
     async def confirmed(self, uri: str) -> None:
         """Wait a while until the upstream has confirmed the subscription to a resource."""
-        with anyio.move_on_after(PATIENCE):
+        with anyio.move_on_after(PATIENCE) as patience:
             while uri not in self._settled and uri in self._uris:
                 await self._news.wait()
+        if patience.cancelled_caught:
+            self._unheard |= {uri}
 
     def remove(self, uri: str) -> None:
         """Remove a subscriber from a resource."""
@@ -109,10 +111,6 @@ class Subscriptions:
         for key, (_, method) in _LISTS.items():
             if filters.get(key) is True:
                 self._missed(method, {})
-        self._unheard &= self.uris
-        for uri in self._unheard & stream.uris:
-            self._missed(UPDATED, {"uri": uri})
-        self._unheard -= stream.uris
         uris = filters.get("resourceSubscriptions")
         told = [uri for uri in uris if isinstance(uri, str)] if is_list(uris) else []
         if left_out := stream.uris.difference(told):
@@ -125,6 +123,11 @@ class Subscriptions:
         self._settle(stream.uris)
 
     def _settle(self, uris: frozenset[str]) -> None:
+        """Have these subscriptions confirmed, and report what may have changed while their hosts relied on them."""
+        self._unheard &= self.uris
+        for uri in self._unheard & uris:
+            self._missed(UPDATED, {"uri": uri})
+        self._unheard -= uris
         self._settled = uris
         self._news.set()
         self._news = anyio.Event()

@@ -381,3 +381,21 @@ async def test_another_subscriber_to_the_same_opens_no_other_stream(subscription
             add("a")
             await upstream.quiet()
         assert len(upstream.streams) == 2
+
+
+@pytest.mark.parametrize("era", ["handshake", "modern"])
+async def test_what_is_confirmed_later_than_its_host_waited_may_have_changed_meanwhile(
+    subscriptions: Subscriptions, era: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.upstream.connection.subscriptions.PATIENCE", 0.0)
+    upstream = Upstream(era)
+    await subscriptions.add("a")  # as while there is no connection yet
+    async with kept(subscriptions, upstream):
+        if era == "modern":
+            assert upstream.missed == []
+            subscriptions.acknowledged(answer(upstream, 1))
+        assert upstream.missed[-1] == "a"
+        upstream.missed.clear()
+        subscriptions.want("b")
+        await upstream.quiet()
+        assert "a" not in upstream.missed
