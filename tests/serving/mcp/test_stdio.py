@@ -406,7 +406,7 @@ def test_a_call_that_never_ends_does_not_keep_the_process_when_the_host_has_left
     host = opened(stdio_host("--linger", "0.2"), wire)
     host.send(wire.request(1, "tools/call", {"name": "wait"}))
     host.leave()
-    code, left, errors = host.ended(10)
+    code, left, errors = host.ended(60)
     assert code == 0
     assert json.loads(left)["error"]["code"] == -32000
     assert "service closed" in errors
@@ -428,7 +428,7 @@ def test_a_host_that_stops_reading_does_not_keep_the_process_from_ending(stdio_h
     host = opened(stdio_host(), wire)
     host.send(wire.request(1, "tools/call", {"name": "big", "arguments": {"size": 4_000_000}}))
     host.leave()
-    assert host.process.wait(10) == 0
+    assert host.process.wait(60) == 0
 
 
 def test_a_host_whose_reading_end_is_gone_ends_the_process(stdio_host, wire):
@@ -436,7 +436,7 @@ def test_a_host_whose_reading_end_is_gone_ends_the_process(stdio_host, wire):
     assert host.process.stdout is not None
     host.process.stdout.close()
     host.send(wire.request(1, "ping"))
-    assert host.process.wait(10) == 0
+    assert host.process.wait(60) == 0
 
 
 def test_the_opening_needs_nothing_but_the_standard_library():
