@@ -272,7 +272,8 @@ def test_a_change_that_was_not_seen_is_not_written(browser: Browser, config: Pat
     config.write_text(before + "# by hand\n")
     assert "nothing was written" in browser.post("/save/mine", {**given, "mark": mark}, 400)["error"]
     assert config.read_text() == before + "# by hand\n"
-    config.write_text(before.replace("[profiles.mine]", "[profiles.others]"))
+    # What cannot be used is not loaded: the gateway has the profile still, whenever it looks at the file.
+    config.write_text(before.replace("[profiles.mine]", "[profiles.others]") + "[nonsense]\n")
     assert "[profiles.mine]" in browser.post("/effect/mine", given, 400)["error"]
 
 
