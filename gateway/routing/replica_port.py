@@ -14,7 +14,7 @@ AT_ONCE = "calls_at_once"
 
 
 class SharedLimit(NamedTuple):
-    """A limit that all replicas count together: its name in `Quota`, the maximum, and for whom."""
+    """A limit that all replicas count together: its kind (a name in `Quota`, say), the maximum, and for whom."""
 
     kind: str
     most: int

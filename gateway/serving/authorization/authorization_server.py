@@ -64,9 +64,11 @@ class AuthorizationServer:
         self.listeners = Listeners()
         """Who is told of logins and approvals."""
         provider = Provider(server, state, self._may_use, self.listeners, clock)
-        self._programs = ProgramEndpoints(provider, state, self.is_resource, self._forget, self.listeners)
         self.shared: SharedUse | None = None
-        """Counts failed attempts to log in for several replicas together, if there are any."""
+        """Counts registrations, and failed attempts to log in, for several replicas together, if there are any."""
+        self._programs = ProgramEndpoints(
+            provider, state, self.is_resource, self._forget, self.listeners, lambda: self.shared
+        )
         self._persons = PersonEndpoints(
             server,
             place,

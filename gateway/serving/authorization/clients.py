@@ -1,5 +1,6 @@
 """Clients: the hosts that ask to use the gateway, registered by themselves or described by a document at a URL."""
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from mcp.shared.auth import OAuthClientInformationFull
 
 from gateway.core.model.json_values import as_list, as_text
 from gateway.core.wording import plain
+from gateway.errors import StateUnavailable
+from gateway.routing.replica_port import SharedLimit, SharedUse
 from gateway.serving.authorization.approvals import digest
 from gateway.serving.authorization.redirect_uris import fault_of
 
@@ -23,6 +26,7 @@ UNAPPROVED_SECONDS = 24 * 3_600.0
 UNUSED_SECONDS = 90 * 24 * 3_600.0
 """The same after its last approval, once that has ended: hosts keep their ids, and come back with them."""
 _REGISTRATIONS_PER_MINUTE = 20
+_EVERYBODYS = SharedLimit("registrations_per_minute", _REGISTRATIONS_PER_MINUTE, ("everybody", ""))
 
 
 @dataclass(frozen=True)
@@ -69,15 +73,35 @@ def described_client(client_id: str, metadata: Mapping[str, Any], *, documented:
 
 
 class RegistrationRate:
-    """Bounds how many clients register within a minute, from wherever."""
+    """Bounds how many clients register within a minute, from wherever.
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    `shared` returns what counts them for several replicas together, if there are any.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        shared: Callable[[], SharedUse | None] = lambda: None,
+    ) -> None:
         self._clock = clock
+        self._shared = shared
         self._left = float(_REGISTRATIONS_PER_MINUTE)
         self._at = clock()
 
-    def wait(self) -> int:
+    async def wait(self) -> int:
         """Count one more, and return 0; or return the seconds until it is allowed."""
+        return self._wait_here() or await self._wait_everywhere()
+
+    async def _wait_everywhere(self) -> int:
+        if (shared := self._shared()) is None:
+            return 0
+        try:
+            exceeded = await shared.begin([_EVERYBODYS])
+        except StateUnavailable:  # which the log has said, once
+            return 0
+        return 0 if exceeded is None else max(1, math.ceil(exceeded.seconds))
+
+    def _wait_here(self) -> int:
         now = self._clock()
         earned = (now - self._at) * _REGISTRATIONS_PER_MINUTE / 60
         self._left, self._at = min(float(_REGISTRATIONS_PER_MINUTE), self._left + earned), now

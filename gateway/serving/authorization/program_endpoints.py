@@ -23,6 +23,7 @@ from starlette.types import Message
 
 from gateway.core.model.json_values import as_dict
 from gateway.errors import StateUnavailable
+from gateway.routing.replica_port import SharedUse
 from gateway.serving.authorization.approvals import digest
 from gateway.serving.authorization.clients import SECRET_METHODS, RegistrationRate
 from gateway.serving.authorization.listeners import Listeners
@@ -46,7 +47,8 @@ class ProgramEndpoints:
     """`/token`, `/register` and `/revoke`.
 
     `is_resource` says whether a URL is one of the gateway's; `on_revoked` is called when tokens may have ended.
-    `listeners` are told of approvals that a host gives up.
+    `listeners` are told of approvals that a host gives up; `shared` returns what counts registrations for several
+    replicas together, if there are any.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class ProgramEndpoints:
         is_resource: Callable[[str], bool],
         on_revoked: Callable[[], None],
         listeners: Listeners,
+        shared: Callable[[], SharedUse | None] = lambda: None,
     ) -> None:
         self._state = state
         self._is_resource = is_resource
@@ -64,7 +67,7 @@ class ProgramEndpoints:
         self._clients = ClientAuthenticator(provider)
         self._tokens = TokenHandler(provider, self._clients)
         self._registration = RegistrationHandler(provider, ClientRegistrationOptions(enabled=True))
-        self._rate = RegistrationRate()
+        self._rate = RegistrationRate(shared=shared)
         self.token = _answering(self._token)
         self.register = _answering(self._register)
         self.revoke = _answering(self._revoke)
@@ -82,7 +85,7 @@ class ProgramEndpoints:
 
     async def _register(self, request: Request) -> Response:
         body = await bounded_body(request)
-        if seconds := self._rate.wait():
+        if seconds := await self._rate.wait():
             return oauth_error("temporarily_unavailable", "too many registrations", 429, {"Retry-After": str(seconds)})
         try:
             metadata = as_dict(json.loads(body))

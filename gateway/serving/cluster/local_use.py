@@ -13,7 +13,7 @@ from gateway.serving.databases.shared_records import Pipe
 
 _MINUTE = 60.0
 _DAY = 86_400
-_BY_MINUTE = frozenset({"calls_per_minute", "requests_per_minute"})
+_BY_MINUTE = frozenset({"calls_per_minute", "requests_per_minute", "registrations_per_minute"})
 
 
 class LocalUse:

@@ -14,7 +14,7 @@ from gateway.serving.databases.shared_records import SharedRecords
 _COUNT = """
 local now = redis.call('TIME')
 local seconds = now[1] + now[2] / 1000000
-local by_minute = {calls_per_minute = true, requests_per_minute = true}
+local by_minute = {calls_per_minute = true, requests_per_minute = true, registrations_per_minute = true}
 local limits, living = cjson.decode(ARGV[1]), cjson.decode(ARGV[2])
 local left_of_day = 86400 - seconds % 86400
 local function running_at(key, replica)

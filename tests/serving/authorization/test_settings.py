@@ -1,9 +1,12 @@
 """What the configuration says: who may log in, where the server is, and what is the gateway's own."""
 
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
+from starlette.applications import Starlette
 
 from gateway.config.load_settings import load_settings
 from gateway.config.schema import Settings
@@ -17,6 +20,8 @@ from gateway.serving.authorization.reach_words import reach_in_words
 from gateway.serving.authorization.redirect_uris import destination, with_parameters
 from gateway.serving.authorization.sql_state import SqlState
 from gateway.serving.authorization.sqlite_database import SqliteDatabase
+from gateway.serving.cluster.local_use import LocalUse
+from gateway.serving.databases.local_records import LocalRecords
 from tests.serving.authorization.conftest import BASE, Clock, passphrase_hash, settings_of
 
 
@@ -174,6 +179,31 @@ def test_attempts_have_to_wait_longer_and_are_forgotten() -> None:
     assert attempts.wait("alice") == 0
     attempts.failed("alice")
     assert attempts.wait("alice") == 0
+
+
+@pytest.mark.anyio
+async def test_replicas_count_registrations_together(tmp_path: Path) -> None:
+    clock = Clock()
+    records = LocalRecords(tmp_path / "records", clock)
+    given = {"redirect_uris": ["https://host.example/callback"], "token_endpoint_auth_method": "none"}
+    async with AsyncExitStack() as stack:
+        replicas: list[httpx2.AsyncClient] = []
+        for name in ("one", "two"):
+            of_it = settings_of({}, {"alice": {"hash": passphrase_hash()}}, {})
+            server = AuthorizationServer(of_it, SqlState(SqliteDatabase(tmp_path / f"{name}.sqlite")))
+            stack.push_async_callback(server.aclose)
+            server.shared = LocalUse(records, name, lambda: ["one", "two"], clock)
+            transport = httpx2.ASGITransport(Starlette(routes=server.routes()))
+            client = httpx2.AsyncClient(transport=transport, base_url="http://gateway")
+            replicas.append(await stack.enter_async_context(client))
+        answers = [await replicas[number % 2].post("/register", json=given) for number in range(22)]
+        assert [answer.status_code for answer in answers] == [201] * 20 + [429] * 2
+        assert answers[-1].headers["Retry-After"] == "60"
+        clock.now += 61
+        assert (await replicas[0].post("/register", json=given)).status_code == 201
+        await records.close()
+        alone = await replicas[0].post("/register", json=given)
+        assert alone.status_code == 201, "each counts for itself while it cannot be asked"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 LEASE = 2.0
 TWO = SharedLimit(AT_ONCE, 2, ("principal", "alice"))
-Make = Callable[[str, str], tuple[RedisUse, Soon]]
+Make = Callable[..., tuple[RedisUse, Soon]]
 
 
 @pytest.fixture
@@ -46,6 +46,17 @@ async def test_calls_that_end_make_room_at_all_replicas(make: Make, redis: Redis
     one.add(TWO, -1)
     await soon.rest()
     assert await two.begin([TWO]) is None
+
+
+@pytest.mark.parametrize("kind", ["calls_per_minute", "requests_per_minute", "registrations_per_minute"])
+async def test_what_is_counted_by_the_minute_is_counted_by_all_together(make: Make, kind: str) -> None:
+    (one, _), (two, _) = make("one"), make("two")
+    two_a_minute = SharedLimit(kind, 2, ("principal", "alice"))
+    assert [await use.begin([two_a_minute]) for use in (one, two)] == [None, None]
+    for use in (one, two):
+        exceeded = await use.begin([two_a_minute])
+        assert exceeded is not None
+        assert 0 < exceeded.seconds <= 60
 
 
 async def test_many_that_begin_at_once_are_all_counted(make: Make, redis: RedisServer) -> None:
