@@ -27,8 +27,8 @@ from gateway.serving.cluster.keys import TAG
 from gateway.serving.cluster.leave_sessions import LeaveSessions
 from gateway.serving.cluster.own_address import own_address, reaches_no_other
 from gateway.serving.cluster.replicas import Replica, Replicas, new_id, replica_in
-from gateway.serving.cluster.session_forwarding import SessionForwarding, answer_broken_off
-from gateway.serving.cluster.session_index import SessionIndex, SessionRecord
+from gateway.serving.cluster.session_forwarding import SessionForwarding, answer_broken_off, try_later
+from gateway.serving.cluster.session_index import SessionIndex
 from gateway.serving.cluster.session_notes import SessionNotes
 from gateway.serving.cluster.shared_secret import SharedSecret
 from gateway.serving.cluster.shared_use import RedisUse
@@ -84,7 +84,10 @@ class Cluster:
         self.own = own.id
         self.secret = SharedSecret()
         self.replicas = Replicas(self.connection, own, settings.cluster.lost_after, self._forgotten, self._found)
-        self.index = SessionIndex(self.connection, self.own, settings.http.session_idle)
+        self.index = SessionIndex(
+            *(self.connection, self.own, settings.http.session_idle),
+            has_been_told=lambda: self.replicas.has_been_told,
+        )
         self.journal = SessionNotes(self.index)
         self._soon = Soon(self.connection)
         log = ClaimLog(self.connection) if use is None else None  # the workers' file does not forget
@@ -134,7 +137,10 @@ class Cluster:
                     scope["scheme"] = hop.scheme
                     if hop.chooses:
                         scope[CHOOSES_SCOPE] = True
-            await app(scope, receive, send)
+                elif self._marks.is_astray(scope):
+                    words = "this was for a replica that is gone, in whose place another one was started"
+                    return await try_later(words)(scope, receive, send)
+            return await app(scope, receive, send)
 
         return recognise
 
@@ -147,7 +153,7 @@ class Cluster:
             self.replicas,
             self.index,
             self._forwarder,
-            self._take_over,
+            self._taken_over,
             self._home_of,
             self._leave,
             self._instead_of_this,
@@ -289,9 +295,8 @@ class Cluster:
             await answer_broken_off(broken, scope, send)
         return True
 
-    async def _take_over(self, found: SessionRecord) -> None:
-        """Prepare for a session that another replica had."""
-        self.owners.taken_over(found)
+    def _taken_over(self) -> None:
+        """Count a session that another replica had."""
         if self._metrics is not None:
             self._metrics.sessions_taken_over.add(1)
 
@@ -400,21 +405,22 @@ class Cluster:
             logger.warning("the sessions are not handed over: the others take them over when they miss this replica")
         await self.replicas.leave()
 
-    def _forgotten(self) -> None:
-        """Redis has lost what this replica has told it."""
+    def _forgotten(self, was_missed: bool) -> None:
+        """Redis has lost what this replica has told it; `was_missed`: others may have missed this replica before."""
         logger.warning("the Redis of the cluster has forgotten this replica: its sessions are told to it again")
-        self.index.rewrite()
-        self._rewrite()
+        self.index.rewrite(was_missed=was_missed)
+        self._rewrite(was_missed=was_missed)
 
     def _found(self) -> None:
         """Redis has answered: it is told again what could not be written while it was away for a moment."""
         self.use.renew()
+        self.owners.settle(self._soon)
         if self._soon.has_dropped:
             self._rewrite()
 
-    def _rewrite(self) -> None:
+    def _rewrite(self, *, was_missed: bool = False) -> None:
         self._soon.has_dropped = False
-        self.owners.rewrite(self._soon)
+        self.owners.rewrite(self._soon, was_missed=was_missed)
         self._tasks.rewrite()
         self.use.renew()
 

@@ -7,21 +7,25 @@ token is checked by every replica; of the peer, which is the one that passed it 
 import base64
 import hmac
 import json
+import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
+from gateway.serving.http.repeated import RepeatedLines
 from gateway.serving.mcp.cluster_port import HOP_SCOPE
 from gateway.serving.mcp.request_caller import CHOOSES_SCOPE
 
 HEADER = "x-mcp-gateway-hop"
 
+_lines = RepeatedLines(logging.getLogger(__name__))
+
 MOST_HOPS = 3
 _SECONDS = 60.0
-"""Time that a request may take to the other replica; the clocks of both may differ."""
+"""Time that a request may take to the other replica; the clocks of both may differ by twice as much."""
 _LONGEST = 4_096
 
 
@@ -76,16 +80,29 @@ class HopMarks:
 
     def read(self, scope: Scope) -> Hop | None:
         """Return the mark of a request; None if it has none that another replica made for this request and replica."""
+        said = self._said(scope)
+        if said is None or said["to"] != self._own:
+            return None
+        if abs(off := said["until"] - _SECONDS - self._now()) > 2 * _SECONDS:
+            words = "what another replica passes on is not recognised: its clock and this one's differ by"
+            _lines.warn("clocks", f"{words} {abs(off):.0f} s")
+            return None
+        return Hop(said["peer"], said["scheme"], said.get("chooses") is True, said.get("number", 1))
+
+    def is_astray(self, scope: Scope) -> bool:
+        """Whether another replica has passed a request on to one that was at this address before."""
+        said = self._said(scope)
+        return said is not None and said["to"] != self._own
+
+    def _said(self, scope: Scope) -> Mapping[str, Any] | None:
+        """Return what the mark of a request says, if a replica has made it for this request."""
         given = Headers(scope=scope).getlist(HEADER)
         if len(given) != 1 or len(given[0]) > _LONGEST:
             return None
         body, _, signature = given[0].partition(".")
         if not hmac.compare_digest(signature.encode(), self._signature(body, scope).encode()):
             return None
-        said = cast("dict[str, Any]", json.loads(base64.urlsafe_b64decode(body)))
-        if said["to"] != self._own or abs(said["until"] - self._now()) > 2 * _SECONDS:
-            return None
-        return Hop(said["peer"], said["scheme"], said.get("chooses") is True, said.get("number", 1))
+        return cast("dict[str, Any]", json.loads(base64.urlsafe_b64decode(body)))
 
     def _signature(self, body: str, scope: Scope) -> str:
         session = Headers(scope=scope).get("mcp-session-id", "")

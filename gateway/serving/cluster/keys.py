@@ -1,6 +1,8 @@
 """The keys that replicas share in Redis. All are in one slot of a Redis cluster, so that transactions may use several.
 
 secret          what their signatures are made with, in hex
+beginning       a name for the time since Redis was last empty
+retelling       there while replicas tell it again what it had before, for those that have come since
 replicas        ids of those that have been there lately; replica:ID what each says of itself, until it is lost
 session:ID      what another replica needs to take a session over (`session_index`)
 answers:ID      answers that a replica left behind when it was stopped, for hosts that resume their streams
@@ -18,6 +20,8 @@ TAG = "{mcp-gateway:cluster}"
 
 SECRET = f"{TAG}:secret"
 REPLICAS = f"{TAG}:replicas"
+BEGINNING = f"{TAG}:beginning"
+RETELLING = f"{TAG}:retelling"
 CLAIMS = f"{TAG}:claims"
 OWNER = f"{TAG}:owner:"
 """What the keys of owners begin with."""

@@ -13,9 +13,10 @@ import anyio
 from gateway._version import __version__
 from gateway.core.model.json_values import as_text
 from gateway.errors import StateUnavailable
-from gateway.serving.cluster.keys import REPLICAS, replica_key
+from gateway.serving.cluster.keys import BEGINNING, REPLICAS, RETELLING, replica_key
 from gateway.serving.cluster.read_record import read_record
 from gateway.serving.databases.shared_records import SharedRecords
+from gateway.system.elapsed import elapsed
 
 logger = logging.getLogger(__name__)
 
@@ -55,8 +56,9 @@ def replica_in(session: str) -> str | None:
 class Replicas:
     """Those that were there at the last look. While Redis is away, all of them count as being there.
 
-    `on_forgotten` is called when Redis has forgotten this replica, and perhaps everything else; `on_found` after every
-    other look that Redis has answered.
+    `on_forgotten` is called when Redis has forgotten this replica, and perhaps everything else: with True if this one
+    has stood still before, so that others may have missed it, and taken over what it has. `on_found` is called after
+    every other look that Redis has answered.
     """
 
     def __init__(
@@ -64,9 +66,9 @@ class Replicas:
         connection: SharedRecords,
         own: Replica,
         lost_after: float,
-        on_forgotten: Callable[[], object] = lambda: None,
+        on_forgotten: Callable[[bool], object] = lambda was_missed: None,
         on_found: Callable[[], object] = lambda: None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = elapsed,
     ) -> None:
         self.own = own
         self._connection = connection
@@ -86,6 +88,8 @@ class Replicas:
         """When this replica last began to say that it is there; when it was last seen to run."""
         self._has_stood_still = False
         self._forgotten = float("-inf")
+        self._beginning: str | None = None
+        """The name of the time since Redis was empty, as some replica has chosen it."""
         self._looking = anyio.Lock()
         self._wake = anyio.Event()
         self._has_begun = anyio.Event()
@@ -204,13 +208,13 @@ class Replicas:
             StateUnavailable: one may not have, or Redis is away.
         """
         async with self._connection.reached() as redis:
-            is_known = await redis.exists(replica_key(self.own.id))
-        if self._is_registered and not (is_known and self._has_been_told):
+            is_known, is_retold = await redis.exists(replica_key(self.own.id)), await redis.exists(RETELLING)
+        if self._is_registered and not (is_known and self.has_been_told and not is_retold):
             words = "not all replicas of the gateway have said yet what they have"
             raise StateUnavailable(words, remedy="try again in a moment")
 
     @property
-    def _has_been_told(self) -> bool:
+    def has_been_told(self) -> bool:
         """Whether every replica has had the time to tell Redis again what that had forgotten."""
         return self._clock() - self._forgotten >= self._lost_after
 
@@ -222,8 +226,14 @@ class Replicas:
                 if is_open:
                     pipe.set(key, said, px=round(self._lost_after * 1_000))
                     pipe.sadd(REPLICAS, self.own.id)
+                pipe.set(BEGINNING, secrets.token_hex(_ID_BYTES), nx=True)
+                pipe.get(BEGINNING)
                 pipe.smembers(REPLICAS)
-                was_there, *_, ids = await pipe.execute()
+                was_there, *_, beginning, ids = await pipe.execute()
+            if self._is_registered and beginning != self._beginning:
+                # Replicas that have come since then have to know it, too.
+                await redis.set(RETELLING, self.own.id, px=round(self._lost_after * 1_000))
+            self._beginning = beginning
             others = sorted(ids - {self.own.id})
             found: list[str | None] = await redis.mget([replica_key(one) for one in others]) if others else []
             lost = [one for one, text in zip(others, found, strict=True) if text is None]
@@ -235,10 +245,21 @@ class Replicas:
         said = [_read(text) for text in found if text is not None]
         known = {one.id: one for one in said if one is not None}
         # The others may not have said again yet that they are there: nobody has left only because Redis has forgotten.
-        self._note(known if self._has_been_told else self._known | known)
-        self._said, self._has_stood_still = began, False
-        (self._on_forgotten if is_forgotten else self._on_found)()
+        self._note(self._last_at_their_addresses(known if self.has_been_told else self._known | known))
+        was_missed, self._said, self._has_stood_still = self._has_stood_still, began, False
+        if is_forgotten:
+            self._on_forgotten(was_missed)
+        else:
+            self._on_found()
         self._is_registered = is_open
+
+    def _last_at_their_addresses(self, known: dict[str, Replica]) -> dict[str, Replica]:
+        """Leave out those in whose place another one was started: that has their address, and nothing else of them."""
+        last: dict[str, Replica] = {}
+        for one in sorted(known.values(), key=lambda one: (one.id == self.own.id, one.started)):
+            last[one.address] = one
+        last[self.own.address] = self.own
+        return {one.id: one for one in last.values()}
 
     def _note(self, known: dict[str, Replica]) -> None:
         for one in known.keys() - self._known.keys():

@@ -37,7 +37,7 @@ SESSION = "mcp-session-id"
 
 
 class SessionForwarding:
-    """ASGI wrapper around the endpoint of Streamable HTTP. `on_adopted` is called with what was known of a session.
+    """ASGI wrapper around the endpoint of Streamable HTTP. `on_adopted` is called when one was taken over.
 
     A request that opens a session goes to `home_of` its principal, if that is another replica. `staying` returns a
     replica that goes on with the sessions of this one while it is about to stop; `leave` leaves them to the others.
@@ -50,7 +50,7 @@ class SessionForwarding:
         replicas: Replicas,
         index: SessionIndex,
         forwarder: Forwarder,
-        on_adopted: Callable[[SessionRecord], Awaitable[None]],
+        on_adopted: Callable[[], object],
         home_of: Callable[[Scope], Awaitable[Replica | None]],
         leave: LeaveSessions,
         staying: Callable[[], Replica | None] = lambda: None,
@@ -74,19 +74,23 @@ class SessionForwarding:
             return await self._opening(scope, receive, send)
         if (replica := replica_in(session)) is None:
             return await self._app(scope, receive, send)
-        if await self._is_here(session):
-            with nullcontext() if scope["method"] == "GET" else self._leave.used(session):
-                return await self._app(scope, receive, send)
         try:
-            await self._elsewhere(session, replica, scope, receive, send)
+            is_here = await self._is_here(session)
+            if not is_here:
+                return await self._elsewhere(session, replica, scope, receive, send)
         except BrokenOff as broken:
-            await answer_broken_off(broken, scope, send)
+            return await answer_broken_off(broken, scope, send)
         except StateUnavailable as away:
-            await _try_later(away.message)(scope, receive, send)
-        return None
+            return await try_later(away.message)(scope, receive, send)
+        with nullcontext() if scope["method"] == "GET" else self._leave.used(session):
+            return await self._app(scope, receive, send)
 
     async def _is_here(self, session: str) -> bool:
-        """Whether this replica has a session, and no other one has taken it over because it has missed this one."""
+        """Whether this replica has a session, and no other one has taken it over because it has missed this one.
+
+        Raises:
+            StateUnavailable: that is not known yet.
+        """
         if not self._sessions.has(session):
             return False
         await self._replicas.be_known()
@@ -142,7 +146,7 @@ class SessionForwarding:
             self._moved.move_to_end(session)
             if len(self._moved) > _MOST_MOVED:
                 self._moved.popitem(last=False)
-        return await _try_later("the replica that has the session cannot be reached")(scope, receive, send)
+        return await try_later("the replica that has the session cannot be reached")(scope, receive, send)
 
     async def _still_at(self, session: str, replica: str, scope: Scope) -> Replica | None:
         """Return the replica if it is there, and has the session as far as is known.
@@ -172,20 +176,37 @@ class SessionForwarding:
             return None
         if found.replica is not None and await self._replicas.find(found.replica) is not None:
             return found.replica
-        if found.replica == self._replicas.own.id:  # it has just ended
+        is_own = found.replica == self._replicas.own.id  # it has just ended, or was claimed and could not be opened
+        if is_own and self._index.is_ending(session):
             return None
-        if (instead := self._staying()) is not None:
+        if not is_own and (instead := self._staying()) is not None:
             return instead.id
         if (taken := await self._index.claim(found)) is None:
             again = await self._index.find(session)
             return None if again is None else again.replica
         logger.info("a session of %s is taken over from replica %s", found.principal, found.replica or "that left it")
-        await self._on_adopted(taken)
-        self._index.add(taken)
-        answers = await self._index.take_answers(session)
-        if not await self._sessions.adopt(session, scope, configuring_requests(taken), answers):
-            self._index.remove(session)
+        await self._adopt(taken, scope)
         return None
+
+    async def _adopt(self, taken: SessionRecord, scope: Scope) -> None:
+        """Open a session that was claimed.
+
+        Raises:
+            StateUnavailable: Redis is away; the next request in the session claims it again.
+        """
+        self._index.add(taken)
+        try:
+            answers = await self._index.answers(taken.id)
+            is_open = await self._sessions.adopt(taken.id, scope, configuring_requests(taken), answers)
+        except BaseException:
+            self._index.let_go(taken.id)
+            with anyio.CancelScope(shield=True):
+                await self._sessions.end(taken.id)
+            raise
+        if not is_open:
+            return self._index.remove(taken.id)
+        self._on_adopted()
+        return await self._index.forget_answers(taken.id)
 
 
 def configuring_requests(found: SessionRecord) -> Sequence[Mapping[str, Any]]:
@@ -231,7 +252,8 @@ def _is_whose(found: SessionRecord, scope: Scope) -> bool:
     return (principal_of(request), token_of(request)) == (found.principal, found.token)
 
 
-def _try_later(words: str) -> JSONResponse:
+def try_later(words: str) -> JSONResponse:
+    """Return an answer that has the host ask again soon: nothing was carried out."""
     error = {"code": INTERNAL_ERROR, "message": f"{words} (try again in a moment)"}
     body = {"jsonrpc": "2.0", "id": None, "error": error}
     return JSONResponse(body, 503, {"Retry-After": _RETRY_SECONDS})

@@ -4,6 +4,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -34,8 +35,9 @@ class SessionRecord:
     """A session of the handshake era over Streamable HTTP.
 
     `initialize` has the params of the request that opened it; `level` and `watched` are what the host has asked for
-    since. `upstreams` are those that keep state for it. `replica` is the one that has it; None: it was handed over.
-    `taken` is how often a replica has taken it over: what one writes that has missed the last time does not count.
+    since. `upstreams` are those that keep state for it; `lost` are those whose state was lost with a replica, which the
+    host has yet to be told. `replica` is the one that has it; None: it was handed over. `taken` is how often a replica
+    has taken it over: what one writes that has missed the last time does not count.
     """
 
     id: str
@@ -46,6 +48,7 @@ class SessionRecord:
     level: str | None = None
     watched: list[str] = field(default_factory=list[str])
     upstreams: list[str] = field(default_factory=list[str])
+    lost: list[str] = field(default_factory=list[str])
     taken: int = 0
 
 
@@ -54,20 +57,33 @@ class SessionIndex:
 
     `idle` is the number of seconds after which a session without requests is forgotten. A replica that stood still for
     a while is missed by the others, who take its sessions over: it finds that out here when it writes (`is_elsewhere`).
+    If Redis has forgotten that too, it is known once `has_been_told` says that all replicas have told it again.
     """
 
     def __init__(
-        self, connection: SharedRecords, own: str, idle: float, clock: Callable[[], float] = time.monotonic
+        self,
+        connection: SharedRecords,
+        own: str,
+        idle: float,
+        clock: Callable[[], float] = time.monotonic,
+        has_been_told: Callable[[], bool] = lambda: True,
     ) -> None:
         self._connection = connection
+        self._has_been_told = has_been_told
         self._own = own
         self._idle = idle
         self._clock = clock
         self._records: dict[str, SessionRecord] = {}
         self._written: dict[str, float] = {}
         self._due: dict[str, None] = {}
+        self._ending: set[str] = set()
+        """Sessions that have ended, and whose records have yet to be deleted."""
         self._unsure: set[str] = set()
         """Sessions that others may have taken over: Redis has forgotten this replica since they were written."""
+        self._was_missed = False
+        """Whether others may have missed this replica before Redis forgot it."""
+        self._doubtful: set[str] = set()
+        """Sessions of which Redis knew less than this replica then: others may have taken them over before."""
         self._elsewhere: set[str] = set()
         self._wake = anyio.Event()
         self._is_frozen = False
@@ -85,6 +101,7 @@ class SessionIndex:
         """Keep the record of a session that this replica has from now on."""
         record.replica = self._own
         self._records[record.id] = record
+        self._ending.discard(record.id)
         self._elsewhere.discard(record.id)
         self.changed(record.id)
 
@@ -100,9 +117,16 @@ class SessionIndex:
         return session in self._elsewhere
 
     async def confirm(self, session: str) -> None:
-        """Find out whether a session is still this replica's; it counts as that while Redis is away."""
+        """Find out whether a session is still this replica's; it counts as that while Redis is away.
+
+        Raises:
+            StateUnavailable: another replica may have it, and has not yet said so to a Redis that has forgotten it.
+        """
         if session in self._unsure:
             await self.write_now(session)
+        if session in self._doubtful and not self._has_been_told():
+            words = "it is not known yet whether another replica of the gateway has taken the session over"
+            raise StateUnavailable(words, remedy="try again in a moment")
 
     async def write_now(self, session: str) -> None:
         """Write the record of a session, and wait for that; while Redis is away, it is written later."""
@@ -116,10 +140,20 @@ class SessionIndex:
         self._elsewhere.discard(session)
         if not self._is_frozen and session in self._records:
             self._forget(session)
+            self._ending.add(session)
             self.changed(session)
 
-    def rewrite(self) -> None:
-        """Write all records anew: Redis has lost them, or has missed this replica."""
+    def is_ending(self, session: str) -> bool:
+        """Whether a session has ended here, which its record does not say yet."""
+        return session in self._ending
+
+    def let_go(self, session: str) -> None:
+        """Forget a session that was claimed and cannot be opened now: it may be claimed again."""
+        self._forget(session)
+
+    def rewrite(self, *, was_missed: bool = False) -> None:
+        """Write all records anew: Redis has lost them, or has missed this replica; `was_missed` if others may have."""
+        self._was_missed = was_missed or (self._was_missed and bool(self._unsure))
         self._unsure.update(self._records)
         self._due.update(dict.fromkeys(self._records))
         self._wake.set()
@@ -179,15 +213,21 @@ class SessionIndex:
                     room -= len(text)
                     await redis.set(answers_key(session), text, ex=_ANSWER_SECONDS)
 
-    async def take_answers(self, session: str) -> Sequence[Mapping[str, Any]]:
-        """Return the answers that a replica has left behind for a session, for the last time.
+    async def answers(self, session: str) -> Sequence[Mapping[str, Any]]:
+        """Return the answers that a replica has left behind for a session.
 
         Raises:
             StateUnavailable: Redis is away.
         """
         async with self._connection.reached() as redis:
-            text = await redis.getdel(answers_key(session))
+            text = await redis.get(answers_key(session))
         return objects_in(as_list(read_json(text)))
+
+    async def forget_answers(self, session: str) -> None:
+        """Delete them, or let them expire while Redis is away."""
+        with suppress(StateUnavailable):
+            async with self._connection.reached() as redis:
+                await redis.delete(answers_key(session))
 
     async def find(self, session: str) -> SessionRecord | None:
         """Return the record of any session.
@@ -211,6 +251,7 @@ class SessionIndex:
             if now is None or now.replica != found.replica:
                 return None
             now.replica, now.taken = self._own, now.taken + 1
+            now.lost = list(now.upstreams)  # of which nobody knows whether the host was told of an earlier loss
             pipe.multi()
             pipe.set(key, _wire(now), px=self._milliseconds)
             return now
@@ -227,6 +268,8 @@ class SessionIndex:
                 texts = await redis.mget([session_key(one) for one in sessions])
             found = {one: _read(one, text) for one, text in zip(sessions, texts, strict=True)}
             own = [one for one in sessions if self._is_own(one, found[one])]
+            if self._was_missed:
+                self._doubtful.update(one for one in own if one in self._unsure and self._is_older(one, found[one]))
             pipe.multi()
             for one in own:
                 self._write_one(pipe, one, replica)
@@ -234,8 +277,11 @@ class SessionIndex:
 
         async with self._writing:
             taken = await self._connection.decided(write, *map(session_key, sessions))
+        self._ending.difference_update(sessions)
         now = self._clock()
-        self._unsure.difference_update(sessions)
+        if self._has_been_told():  # until then, one that has taken a session over may not have told Redis again
+            self._unsure.difference_update(sessions)
+            self._doubtful.difference_update(sessions)
         self._written.update((one, now) for one in sessions if one in self._records)
         for one, record in taken.items():
             if self._records.get(one) is record:
@@ -246,8 +292,13 @@ class SessionIndex:
     def _is_own(self, session: str, there: SessionRecord | None) -> bool:
         record = self._records.get(session)
         if record is None:
-            return there is not None and there.replica == self._own
+            return session in self._ending and there is not None and there.replica == self._own
         return there is None or there.taken <= record.taken
+
+    def _is_older(self, session: str, there: SessionRecord | None) -> bool:
+        """Whether Redis knows less of a session than this replica: it was emptied."""
+        record = self._records.get(session)
+        return record is not None and (there is None or there.taken < record.taken)
 
     def _write_one(self, pipe: Pipe, session: str, replica: str | None) -> None:
         record = self._records.get(session)
@@ -262,6 +313,7 @@ class SessionIndex:
         for kept in (self._records, self._written, self._due):
             kept.pop(session, None)
         self._unsure.discard(session)
+        self._doubtful.discard(session)
 
     @property
     def _milliseconds(self) -> int:
@@ -292,5 +344,6 @@ def _read(session: str, text: str | None) -> SessionRecord | None:
         as_text(said.get("level")),
         [one for one in as_list(said.get("watched")) if isinstance(one, str)],
         [one for one in as_list(said.get("upstreams")) if isinstance(one, str)],
+        [one for one in as_list(said.get("lost")) if isinstance(one, str)],
         taken if isinstance(taken := said.get("taken"), int) else 0,
     )

@@ -1,8 +1,7 @@
 """Which replica has the state of an owner in an upstream (a browser, a login), and whose state was lost with one."""
 
-import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -12,9 +11,10 @@ from gateway.errors import StateUnavailable, UpstreamUnavailable
 from gateway.serving.cluster.claim_log import KEPT_SECONDS, Claim, ClaimLog
 from gateway.serving.cluster.keys import owner_key
 from gateway.serving.cluster.replicas import Replica, Replicas
-from gateway.serving.cluster.session_index import SessionIndex, SessionRecord
+from gateway.serving.cluster.session_index import SessionIndex
 from gateway.serving.cluster.soon import Soon, Write
 from gateway.serving.databases.shared_records import Pipe, SharedRecords
+from gateway.system.elapsed import elapsed
 from gateway.upstream.connection.owners import owner_by_session
 
 _SURE_SECONDS = 2.0
@@ -27,6 +27,7 @@ _GONE = "the replica of the gateway that held its state is gone, and its state i
 _PERHAPS_ELSEWHERE = (
     "the replicas of the gateway cannot be asked at present which of them holds its state, so it is not to be had"
 )
+_ANEW = "call again to start anew"
 _ELSEWHERE = "another replica of the gateway holds its state, and this call cannot be passed on to it"
 _BY_ITSELF = "call its tools by themselves, not in one script with those of other servers; or try again in a moment"
 
@@ -57,7 +58,7 @@ class StateOwners:
         replicas: Replicas,
         index: SessionIndex,
         log: ClaimLog | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = elapsed,
     ) -> None:
         self.on_moved: Callable[[str, str], object] = lambda upstream, owner: None
         """Called with an upstream and an owner whose state was here, when another replica has it."""
@@ -69,6 +70,8 @@ class StateOwners:
         self._here: OrderedDict[State, float] = OrderedDict()
         self._noted: OrderedDict[State, float] = OrderedDict()
         """When a claim of this replica was last noted in the log."""
+        self._doubtful: set[State] = set()
+        """States that others may have taken over, and have yet to tell a Redis that has forgotten it."""
         self._elsewhere: OrderedDict[str, _Elsewhere] = OrderedDict()
         """Where others' state was found, or claimed, by the key of its owner."""
         self._lost: OrderedDict[State, str] = OrderedDict()
@@ -80,7 +83,7 @@ class StateOwners:
         """Return the replica that has the state; None if it is this one, which it is if no other one has it."""
         state = upstream, owner
         now = self._clock()
-        if now - self._here.get(state, float("-inf")) < _SURE_SECONDS:
+        if now - self._here.get(state, float("-inf")) < _SURE_SECONDS and state not in self._doubtful:
             return None
         await self._replicas.be_known()
         try:
@@ -100,7 +103,7 @@ class StateOwners:
 
     async def _home_without_redis(self, state: State) -> Replica | None:
         """Return the replica that had the state when Redis could still be asked; if none is known, it begins here."""
-        if state in self._here:
+        if state in self._here and (state not in self._doubtful or state in self._told):
             return None
         known = self._known_elsewhere(state)
         if known is not None and (there := await self._replicas.find(known)) is not None:
@@ -118,25 +121,25 @@ class StateOwners:
             UpstreamUnavailable: it was lost with the replica that had it, raised once; or it is at another one.
         """
         session = owner.removeprefix(owner_by_session(""))
-        record = self._index.of(session) if session != owner else None
-        if session == owner:
-            if await self.home(upstream, owner) is not None:
-                raise UpstreamUnavailable(upstream, _ELSEWHERE, remedy=_BY_ITSELF)
-        elif record is not None and upstream not in record.upstreams:
+        if session != owner:
+            return await self._before_call_in_session(upstream, session)
+        if await self.home(upstream, owner) is not None:
+            raise UpstreamUnavailable(upstream, _ELSEWHERE, remedy=_BY_ITSELF)
+        if (words := self._lost.pop((upstream, owner), None)) is not None:
+            _put(self._told, (upstream, owner), None)
+            remedy = _ANEW if words == _GONE else "call again: it starts anew if it is not found then"
+            raise UpstreamUnavailable(upstream, words, remedy=remedy)
+        return None
+
+    async def _before_call_in_session(self, upstream: str, session: str) -> None:
+        if (record := self._index.of(session)) is None:
+            return
+        if upstream in record.lost:
+            record.lost.remove(upstream)
+            raise UpstreamUnavailable(upstream, _GONE, remedy=_ANEW)
+        if upstream not in record.upstreams:
             record.upstreams.append(upstream)
             await self._index.write_now(session)  # nobody else would know of it if this replica were killed now
-        if (upstream, owner) in self._lost:
-            words = self._lost.pop((upstream, owner))
-            _put(self._told, (upstream, owner), None)
-            remedy = (
-                "call again to start anew" if words == _GONE else "call again: it starts anew if it is not found then"
-            )
-            raise UpstreamUnavailable(upstream, words, remedy=remedy)
-
-    def taken_over(self, record: SessionRecord) -> None:
-        """Note that what upstreams kept for a session is lost with the replica that had it."""
-        for upstream in record.upstreams:  # they stay in the record, for the next replica if the host is not told here
-            _put(self._lost, (upstream, owner_by_session(record.id)), _GONE)
 
     # -- what others have claimed --------------------------------------------------------------------------------------
 
@@ -157,16 +160,30 @@ class StateOwners:
         except StateUnavailable:
             return
 
-    def rewrite(self, soon: Soon) -> None:
-        """Claim again what is here, and what is known of others, who may be gone: Redis has forgotten it."""
+    def rewrite(self, soon: Soon, *, was_missed: bool = False) -> None:
+        """Claim again what is here, and what is known of others, who may be gone: Redis has forgotten it.
+
+        If others may have missed this replica before (`was_missed`), they are first to claim what they have taken over.
+        """
         if self._log is not None:
             self._log.restart()
-        own = self._replicas.own.id
-        for state in self._here:
-            soon.write(self._claiming(Claim(owner_key(*state), own)))
+        if was_missed:
+            self._doubtful.update(self._here)
+            self._here.update(dict.fromkeys(self._here, float("-inf")))
+        self._claim_all([state for state in self._here if state not in self._doubtful], soon)
         for key, (replica, at) in self._elsewhere.items():
             if self._clock() - at < KEPT_SECONDS:
                 soon.write(self._claiming(Claim(key, replica)))
+
+    def settle(self, soon: Soon) -> None:
+        """Claim what others have not claimed, once all of them have had the time for that."""
+        if self._doubtful and self._replicas.has_been_told:
+            self._claim_all([state for state in self._doubtful if state in self._here], soon)
+            self._doubtful.clear()
+
+    def _claim_all(self, states: Iterable[State], soon: Soon) -> None:
+        for state in states:
+            soon.write(self._claiming(Claim(owner_key(*state), self._replicas.own.id)))
 
     def _is_at(self, key: str, replica: str) -> None:
         if replica == self._replicas.own.id:
@@ -191,7 +208,8 @@ class StateOwners:
         key, own = owner_key(*state), self._replicas.own.id
         async with self._connection.reached() as redis:
             before: str | None = await redis.get(key)
-            if before is None and state not in self._here:  # or Redis has lost what another replica will say again
+            if before is None and (state not in self._here or state in self._doubtful):
+                # Redis may have lost what another replica will say again.
                 await self._replicas.all_told()
             if before is None and await self._take_free(redis, Claim(key, own)):
                 _put(self._noted, state, self._clock())

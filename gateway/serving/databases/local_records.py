@@ -112,11 +112,6 @@ class _Commands:
     def mget(self, keys: list[str]) -> list[str | None]:
         return [self.get(key) for key in keys]
 
-    def getdel(self, key: str) -> str | None:
-        now = self._clock()
-        found = self._one("DELETE FROM records WHERE key = ? RETURNING CASE WHEN until > ? THEN value END", key, now)
-        return None if found is None else str(found)
-
     def exists(self, key: str) -> int:
         return int(self.get(key) is not None)
 

@@ -17,6 +17,7 @@ from typing import Any
 import anyio
 from mcp.server.streamable_http import GET_STREAM_KEY, EventCallback, EventMessage, EventStore
 from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCResponse, jsonrpc_message_adapter
+from pydantic import ValidationError
 from pydantic_core import from_json
 
 from gateway.core.model.json_size import memory_of
@@ -176,7 +177,10 @@ class SessionEvents(EventStore):
             name, event_id, fields = event.get("stream"), event.get("id"), event.get("message")
             if not isinstance(name, str) or not isinstance(event_id, str):
                 continue
-            message = None if fields is None else jsonrpc_message_adapter.validate_python(fields)
+            try:
+                message = None if fields is None else jsonrpc_message_adapter.validate_python(fields)
+            except ValidationError:
+                continue
             stream = streams.setdefault(name, Stream(name, ended=True))
             size = EVENT_BYTES + size_of_message(message, self._events.bounds.session_bytes)
             self._events.keep(Event(event_id, place, self, stream, message, size, self._events.now()))

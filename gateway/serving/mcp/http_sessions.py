@@ -141,13 +141,17 @@ class ResumableSessions(StreamableHTTPSessionManager):
             session_id = min(idle)[1]
             scope = self._server_instances.pop(session_id).idle_scope
             assert scope is not None
+            self._ended(session_id)  # at once, or else it could be taken for one that may be opened again
             scope.cancel()  # ends the session as an idle time-out would
 
     async def _discard_session(self, session_id: str, transport: StreamableHTTPServerTransport) -> None:
+        self._ended(session_id)
+        await super()._discard_session(session_id, transport)
+
+    def _ended(self, session_id: str) -> None:
         if (store := self._stores.pop(session_id, None)) is not None:
             store.forget()
             self._on_end(session_id)
-        await super()._discard_session(session_id, transport)
 
 
 class SessionTransport(StreamableHTTPServerTransport):

@@ -68,7 +68,7 @@ async def test_what_no_gateway_has_written_counts_as_missing(records: LocalRecor
         found = await one.call_elsewhere("client", "task")
         assert found is None or (not found.is_running and read_outcome(found.outcome or {}) is not None)
         assert await one.index.find("s") is None
-        assert await one.index.take_answers("s") == []
+        assert await one.index.answers("s") == []
         assert not records.availability.is_away, "the records themselves can be used"
 
 

@@ -68,7 +68,7 @@ async def test_an_idle_session_is_left_with_the_answers_that_its_host_lacks(reco
     assert found.replica is None
     other = SessionIndex(records, "second", 60.0)
     assert await other.claim(found)
-    assert await other.take_answers(ONE) == [{"id": "1", "stream": "s", "message": None}]
+    assert await other.answers(ONE) == [{"id": "1", "stream": "s", "message": None}]
 
 
 async def test_what_runs_or_is_kept_by_an_upstream_stays(records: LocalRecords) -> None:

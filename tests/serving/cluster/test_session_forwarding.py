@@ -15,7 +15,7 @@ from gateway.serving.cluster.keys import TAG
 from gateway.serving.cluster.leave_sessions import LeaveSessions
 from gateway.serving.cluster.replicas import Replica, Replicas, new_id
 from gateway.serving.cluster.session_forwarding import SessionForwarding
-from gateway.serving.cluster.session_index import SessionIndex, SessionRecord
+from gateway.serving.cluster.session_index import SessionIndex
 from gateway.serving.databases.availability import Availability
 from gateway.serving.databases.redis_connection import RedisConnection
 
@@ -54,7 +54,7 @@ async def test_nothing_is_kept_of_ids_that_are_made_up_while_redis_is_away() -> 
     own = new_id()
     replicas = Replicas(redis, Replica(own, ""), 10.0)
 
-    async def adopted(_: SessionRecord) -> None:
+    def adopted() -> None:
         raise AssertionError("nobody knows the session")
 
     async def no_home(_: Scope) -> Replica | None:
