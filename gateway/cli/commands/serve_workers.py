@@ -129,6 +129,7 @@ async def _serve(start: Start, options: WorkerOptions, stop: StopRequest) -> int
     from gateway.config.find_config import state_folder
     from gateway.content.links.links import link_key
     from gateway.serving.control.control_plane import answer_commands, control_folder, logged
+    from gateway.serving.workers.answer_last import answer_last
     from gateway.serving.workers.one_control import OneControl
     from gateway.serving.workers.supervisor import Supervisor
 
@@ -164,8 +165,10 @@ async def _serve(start: Start, options: WorkerOptions, stop: StopRequest) -> int
                 commands = control.commands(partial(stop_or_end, stop, tasks.cancel_scope))
                 tasks.start_soon(answer_commands, own, serving, settings.gateway.name, commands)
             tasks.start_soon(_reload_on_signal, control)
-            code = await supervisor.run()
-            return code or stop.code
+            if code := await supervisor.run():
+                return code
+            await answer_last(settings.http, listener)
+            return stop.code
     return stop.code
 
 

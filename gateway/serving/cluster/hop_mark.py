@@ -21,7 +21,7 @@ from gateway.serving.mcp.request_caller import CHOOSES_SCOPE
 
 HEADER = "x-mcp-gateway-hop"
 
-_lines = RepeatedLines(logging.getLogger(__name__))
+logger = logging.getLogger(__name__)
 
 MOST_HOPS = 3
 _SECONDS = 60.0
@@ -63,6 +63,7 @@ class HopMarks:
         self._own = own
         self._key = key
         self._now = now
+        self._lines = RepeatedLines(logger)
 
     def make(self, to: str, scope: Scope) -> str:
         """Return the header's value for passing a request on to another replica."""
@@ -85,7 +86,7 @@ class HopMarks:
             return None
         if abs(off := said["until"] - _SECONDS - self._now()) > 2 * _SECONDS:
             words = "what another replica passes on is not recognised: its clock and this one's differ by"
-            _lines.warn("clocks", f"{words} {abs(off):.0f} s")
+            self._lines.warn("clocks", f"{words} {abs(off):.0f} s")
             return None
         return Hop(said["peer"], said["scheme"], said.get("chooses") is True, said.get("number", 1))
 

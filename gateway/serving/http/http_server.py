@@ -45,7 +45,8 @@ class Listening(NamedTuple):
     """The address to listen on; port 0 picks a free one. `where` is the configuration key that sets it.
 
     `limits` apply to the peers. `tls` has the certificate, if connections are encrypted. `listener` is the open port,
-    if another process has opened it. Requests are also taken, without TLS, at the Unix socket `private`.
+    if somebody has opened it. Requests are also taken, without TLS, at the Unix socket `private`. `is_shared`: other
+    processes take connections from the same port, and may go on with that.
     """
 
     bind: str
@@ -55,6 +56,7 @@ class Listening(NamedTuple):
     tls: TlsFiles | None = None
     listener: "TcpListener | None" = None
     private: Path | None = None
+    is_shared: bool = False
 
 
 async def serve(
@@ -80,8 +82,7 @@ async def serve(
     stopping = anyio.Event()
     with closing(listening.listener or listen(listening)) as listener, _quiet_about_peers(connections, stopping.is_set):
         listener.on_no_files = connections.out_of_files
-        is_shared = listening.listener is not None
-        server = _Server(app, connections, listener, listening.tls, dated=dated, is_shared=is_shared)
+        server = _Server(app, connections, listener, listening.tls, dated=dated, is_shared=listening.is_shared)
         beside = None if listening.private is None else _private_server(app, listening, listening.private, dated=dated)
         async with anyio.create_task_group() as tasks:
             last_words, words_beside = anyio.CancelScope(shield=True), anyio.CancelScope(shield=True)

@@ -199,12 +199,15 @@ async def serve_http(
     If `app.state.drain` is asked for, running requests may end before, and no exception is raised.
 
     `on_bound` is called with the port (chosen by the system for `port = 0`) once requests are answered. Signals are
-    left to the caller. `listener` and `private` are those of one worker of several (`Listening`). Raises `ConfigError`
-    if the address cannot be bound, or may not be used (`check_bind`).
+    left to the caller. `listener`, which they share, and `private` are those of one worker of several. Raises
+    `ConfigError` if the address cannot be bound, or may not be used (`check_bind`).
     """
     check_bind(settings, needs_token=app.state.access.needs_token)
     limits = replace(limits_of(settings), is_replica=app.state.is_replica)
-    listening = Listening(settings.bind, settings.port, "http.port", limits, tls_files(settings), listener, private)
+    listening = Listening(
+        *(settings.bind, settings.port, "http.port", limits, tls_files(settings), listener, private),
+        is_shared=listener is not None,
+    )
     await serve(app, listening, on_bound=on_bound, on_stop=app.state.draining.begin, until=app.state.drain.over)
 
 

@@ -72,6 +72,24 @@ def test_a_mark_is_for_one_replica_and_a_short_time() -> None:
     assert later.read(request(mark)) is None
 
 
+def test_a_mark_for_one_that_was_here_before_is_astray_and_what_nobody_has_made_is_not() -> None:
+    mark = FIRST.make("second", request())
+    third = HopMarks("third", lambda: b"k" * 32, CLOCK)
+    assert third.is_astray(request(mark))
+    assert not SECOND.is_astray(request(mark))
+    assert not third.is_astray(request())
+    assert not third.is_astray(request(HopMarks("first", lambda: b"another key", CLOCK).make("second", request())))
+
+
+def test_replicas_whose_clocks_differ_too_much_say_so(caplog: pytest.LogCaptureFixture) -> None:
+    mark = FIRST.make("second", request())
+    for seconds in (-110, 110):
+        assert HopMarks("second", lambda: b"k" * 32, lambda seconds=seconds: CLOCK.now + seconds).read(request(mark))
+    assert not caplog.records
+    assert HopMarks("second", lambda: b"k" * 32, lambda: CLOCK.now - 300).read(request(mark)) is None
+    assert "its clock and this one's differ by 300 s" in caplog.text
+
+
 @pytest.mark.parametrize(
     "mark",
     [

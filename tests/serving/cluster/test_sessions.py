@@ -3,6 +3,7 @@
 import signal
 import threading
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 import redis as client_of_redis
 
@@ -117,6 +118,29 @@ def test_a_replica_that_stood_still_gives_up_the_sessions_that_others_have_taken
     second.process.wait()
     assert "its state is lost" in alice.call(first, "own__count"), "what the second one knew of it has been kept"
     assert alice.call(third, "own__count").startswith("1 ")
+
+
+def test_a_replica_in_place_of_one_that_was_killed_takes_over_its_sessions(
+    replicas: Replicas, host: Callable[..., Host]
+) -> None:
+    """Started again at the same address, by systemd say, while the first one still counts as there."""
+    first, second = replicas.start(), replicas.start()
+    alice, bob = host(), host(BOB)
+    alice.open(first)
+    bob.open(first)
+    assert alice.call(first, "own__count").startswith("1 ")
+    replicas.settle()
+    first.process.kill()
+    first.process.wait()
+    again = replicas.start("--port", str(urlsplit(first.url).port))
+    assert again.url == first.url
+    answer = bob.post(second, bob.message("tools/list", {}))
+    while answer.status_code == 503:  # until the second one knows it, too
+        assert "try again" in answer.text
+        answer = bob.post(second, bob.message("tools/list", {}))
+    assert answer.status_code == 200
+    assert "its state is lost" in alice.call(again, "own__count")
+    assert [alice.call(at, "own__count").split()[0] for at in (second, again)] == ["1", "2"]
 
 
 def test_what_is_lost_with_a_replica_is_told_by_one_that_stood_still(

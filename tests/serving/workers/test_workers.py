@@ -180,6 +180,31 @@ def test_stopping_answers_what_is_running_and_leaves_nothing(start: Start, scatt
     assert not any(psutil.pid_exists(pid) for pid in workers)
 
 
+def test_whoever_has_connected_when_the_workers_have_stopped_is_told_to_come_back(start: Start) -> None:
+    """No worker takes the connections: each waits in the port, which all of them share with their supervisor."""
+    gateway = start()
+    ready(gateway)
+    workers = [psutil.Process(one["pid"]) for one in status_of(gateway)["workers"]]
+    for one in workers:
+        one.suspend()
+    with ThreadPoolExecutor(8) as threads:
+        answers = [threads.submit(gateway.get, "/healthz") for _ in range(8)]
+        while not all(answer.running() for answer in answers):
+            time.sleep(0.1)
+        port = urlsplit(gateway.url).port
+        found: list[Any] = []
+        while len(found) < 8:
+            found = [one for one in psutil.net_connections("tcp") if one.raddr and one.raddr[1] == port]
+        gateway.process.terminate()
+        gateway.line_with("stopping 2 workers")
+        for one in workers:
+            one.kill()
+        for answer in answers:
+            status, text, headers = answer.result(A_MINUTE)
+            assert (status, headers["retry-after"]) == (503, "2"), text
+    assert gateway.process.wait(A_MINUTE) == 0
+
+
 def test_a_second_signal_ends_at_once(start: Start, scattered: Callable[..., Host]) -> None:
     gateway = start()
     ready(gateway)
