@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from gateway.admission.admission import Admission, Admitted
@@ -168,6 +169,62 @@ async def test_the_delay_of_the_event_loop_is_measured() -> None:
         await until(lambda: bool(seen))
         tasks.cancel_scope.cancel()
     assert seen[0] > 0.2
+
+
+_TURNS = 20
+"""Turns of the event loop: more than it takes until everybody waits."""
+
+
+class Rounds:
+    """Time in rounds, in each of which everybody gets as far as possible, however fast the machine is."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self._next = anyio.Event()
+
+    async def wait(self, rounds: int) -> None:
+        until = self.now + rounds
+        while self.now < until:
+            await self._next.wait()
+
+    async def run(self, rounds: int) -> None:
+        for _ in range(rounds):
+            for _ in range(_TURNS):
+                await anyio.lowlevel.checkpoint()
+            self.now += 1
+            ended, self._next = self._next, anyio.Event()
+            ended.set()
+
+
+@pytest.mark.parametrize("callers", [1, 4, 32])
+async def test_whoever_is_admitted_while_four_times_too_much_is_asked_takes_twice_as_long_at_most(callers: int) -> None:
+    places, takes, rounds = 8, 10, Rounds()
+    gate = admission(calls_at_once=places, queue_time=600)
+    took: list[int] = []
+    refused = 0
+
+    async def ask_again_and_again(number: int) -> None:
+        nonlocal refused
+        await rounds.wait(number % takes)
+        while True:
+            began = rounds.now
+            try:
+                place = await gate.admit(f"caller {number % callers}")
+            except Overloaded:
+                refused += 1
+                await rounds.wait(1)
+                continue
+            with place:
+                await rounds.wait(takes)
+            took.append(rounds.now - began)
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(4 * places):
+            tasks.start_soon(ask_again_and_again, number)
+        await rounds.run(40 * takes)
+        tasks.cancel_scope.cancel()
+    assert refused > len(took) > 30 * places
+    assert max(took) <= 2 * takes
 
 
 async def test_other_settings_count_from_then_on() -> None:
