@@ -108,7 +108,10 @@ class FleetHost:
     async def _tool(self, call: Call, tool: str, capabilities: Message | None = None, **arguments: Any) -> Message:
         """Return the result of a call, also if it takes longer than the host waits."""
         params = {"name": tool, "arguments": {"mark": call.mark, **arguments}}
-        result = await self._client.ask("tools/call", params, capabilities)
+        return await self._collected(call, tool, await self._client.ask("tools/call", params, capabilities))
+
+    async def _collected(self, call: Call, tool: str, result: Message) -> Message:
+        """Return a result, or that of the long call that it names."""
         self._ledger.look_for_others(call.mark, repr(result), f"{tool} for {self.principal}")
         if (found := _LONG.search(texts(result))) is None:
             return result
@@ -202,7 +205,8 @@ class FleetHost:
         if result.get("resultType") == "input_required":
             answers = {key: {"action": "accept", "content": {"answer": "yes"}} for key in result["inputRequests"]}
             params = {"name": "asks__ask", "arguments": {"mark": call.mark}, "inputResponses": answers}
-            result = await self._client.ask("tools/call", {**params, "requestState": result["requestState"]})
+            params |= {"requestState": result["requestState"]}
+            result = await self._collected(call, "asks__ask", await self._client.ask("tools/call", params))
         self._check(call, result)
 
     def _reopened(self) -> None:

@@ -179,6 +179,8 @@ class SessionForwarding:
         is_own = found.replica == self._replicas.own.id  # it has just ended, or was claimed and could not be opened
         if is_own and self._index.is_ending(session):
             return None
+        if is_own and self._index.is_frozen:
+            raise StateUnavailable("this replica of the gateway stops", remedy="try again in a moment")
         if not is_own and (instead := self._staying()) is not None:
             return instead.id
         if (taken := await self._index.claim(found)) is None:

@@ -86,7 +86,8 @@ class SessionIndex:
         """Sessions of which Redis knew less than this replica then: others may have taken them over before."""
         self._elsewhere: set[str] = set()
         self._wake = anyio.Event()
-        self._is_frozen = False
+        self.is_frozen = False
+        """Whether the records stay as they are, since this replica stops."""
         self._writing = anyio.Lock()
         """What is written of a session at last is what was true at last."""
 
@@ -107,7 +108,7 @@ class SessionIndex:
 
     def changed(self, session: str) -> None:
         """Write the record of a session, soon."""
-        if self._is_frozen:
+        if self.is_frozen:
             return
         self._due[session] = None
         self._wake.set()
@@ -138,7 +139,7 @@ class SessionIndex:
     def remove(self, session: str) -> None:
         """Forget a session that has ended, unless it ended because this replica stops."""
         self._elsewhere.discard(session)
-        if not self._is_frozen and session in self._records:
+        if not self.is_frozen and session in self._records:
             self._forget(session)
             self._ending.add(session)
             self.changed(session)
@@ -182,7 +183,7 @@ class SessionIndex:
 
     def freeze(self) -> None:
         """Let the records be as they are: this replica stops, and with it its sessions, which others may go on with."""
-        self._is_frozen = True
+        self.is_frozen = True
         self._due.clear()
 
     async def leave(self, session: str, answers: Sequence[Mapping[str, Any]]) -> None:

@@ -4,10 +4,12 @@ import asyncio
 import socket
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from benchmarks.calls.processes import free_port
-from benchmarks.fleet.hosts import MIX
+from benchmarks.fleet.clients import STATELESS, Message, StatelessClient
+from benchmarks.fleet.hosts import MIX, FleetHost
 from benchmarks.fleet.ledger import Call, Ledger, Promise, recovered_after
 from benchmarks.fleet.relay import Cable, Relay
 from benchmarks.fleet.report import BEGIN, END, filled, run_text
@@ -38,6 +40,28 @@ async def test_nothing_is_lost_or_seen_by_others_whatever_breaks(tmp_path: Path)
     calm = found.ledger.of_phase(0)
     assert {made.outcome for made in calm} == {"ok"}
     assert "Lost: 0. Seen by somebody else: 0." in run_text(found, TINY, "A run of a test.")
+
+
+class Slow(StatelessClient):
+    """A gateway that asks the user, and then answers early, as on a busy machine."""
+
+    async def ask(self, method: str, params: Message, capabilities: Message | None = None) -> Message:
+        words = f"yes {MINE}"
+        if params["name"] != "gateway_wait" and "requestState" not in params:
+            return {"resultType": "input_required", "inputRequests": {"q": {}}, "requestState": "s"}
+        if params["name"] != "gateway_wait":
+            words = "[asks__ask is still running (3 s): call gateway_wait with call c_1 for its result]"
+        return {"content": [{"type": "text", "text": words}]}
+
+
+async def test_a_host_collects_a_call_that_is_answered_early_after_its_user_was_asked() -> None:
+    ledger, made = Ledger(), call()
+    async with httpx2.AsyncClient() as http:
+        host = FleetHost(4, http, "http://127.0.0.1:9/mcp", ledger, 1.0)
+        host._client = Slow(http, "http://127.0.0.1:9/mcp", "token", "host", STATELESS)
+        await host._ask(made)
+    assert (made.outcome, made.reason) == ("ok", "")
+    assert ledger.broken_promises() == []
 
 
 def test_the_accountant_notices_what_must_not_be() -> None:
