@@ -52,6 +52,18 @@ async def replayed(session, event_id):
 # -- the store ---------------------------------------------------------------------------------------------------------
 
 
+async def test_what_another_replica_left_behind_is_kept_but_for_what_no_gateway_of_this_version_has_written():
+    session = Events(clock=lambda: 0.0).session()
+    good = {"jsonrpc": "2.0", "id": "1", "result": {"text": "done"}}
+    foreign = (3, "text", [], {}, {"jsonrpc": "9"}, {"jsonrpc": "2.0", "id": {}, "result": 1})
+    left = [{"stream": "1", "id": f"other-{place}", "message": message} for place, message in enumerate(foreign)]
+    session.restore([*left, {"stream": "1", "id": "first", "message": None}, {}])
+    session.restore([{"stream": "2", "id": "first", "message": None}, {"stream": "2", "id": "last", "message": good}])
+    assert set(session.kept) == {"first", "last"}
+    messages, ids, _ = await replayed(session, "first")
+    assert (messages, ids) == ([answer("1")], ["last"])
+
+
 async def test_what_came_on_the_stream_after_an_event_is_sent_again_in_order():
     session = Events(clock=lambda: 0.0).session()
     primed = await session.store_event("1", None)
