@@ -40,7 +40,11 @@ class Serving:
         self.lines: list[str] = []
         self._news = threading.Condition()
         threading.Thread(target=self._read, daemon=True).start()
-        said = self.line_with("listening on ").partition("listening on ")[2]
+        try:
+            said = self.line_with("listening on ").partition("listening on ")[2]
+        except AssertionError:  # nobody else could end it
+            self.process.kill()
+            raise
         self.url = said[: said.index("/mcp ")]
 
     def _read(self) -> None:
