@@ -25,7 +25,7 @@ from gateway.routing.call_rules import CallRules
 from gateway.routing.check_arguments import ArgumentChecks
 from gateway.routing.chosen_outputs import ChosenOutputs, outputs_chosen, without_outputs
 from gateway.routing.files import FileTransfersPort
-from gateway.routing.host_results import HostResults, calibrates, outward
+from gateway.routing.host_results import HostResults, calibrates, with_outward_uris
 from gateway.routing.keepalive import keeping_alive
 from gateway.routing.output_checks import accepts_by
 from gateway.routing.ports import ArgumentsPort, CalibrationPort, OwnTools, ShaperPort, UpstreamsPort
@@ -178,7 +178,7 @@ class Calls:
             call.shaped(raw, size.characters, (), is_error=False)
             return raw
         whole = self._results.within_limit(raw, size, route, route.tool)
-        bounded = await outward(route, without_outputs(whole, chosen), size)
+        bounded = await with_outward_uris(route, without_outputs(whole, chosen), size)
         accepts = accepts_by(self._checks, catalogue, route, name)
         known = size if bounded is raw else None
         done = await self._results.for_host(bounded, route, context, profile, shaper, accepts, known)
@@ -214,7 +214,7 @@ class Calls:
         context.audit.returned(result)
         size = await size_in_thread(result)
         limited = self._results.within_limit(result, size, route, f"task {plain(task_id, 100)}")
-        bounded = await outward(route, limited, size)
+        bounded = await with_outward_uris(route, limited, size)
         catalogue = await self._catalogues.offered(context)
         profile, accepts = self._results.profile_for(context, catalogue), accepts_by(self._checks, catalogue, route)
         with media_share(host_of(context.caller), is_result=True):

@@ -189,7 +189,7 @@ def _named(blocks: list[Any]) -> list[str]:
     return [uri for each in (*links, *embedded) if isinstance(uri := each.get("uri"), str)]
 
 
-async def outward(route: Route, result: Mapping[str, Any], size: Size) -> Mapping[str, Any]:
+async def with_outward_uris(route: Route, result: Mapping[str, Any], size: Size) -> Mapping[str, Any]:
     """Return the result with the URIs of pages as hosts know them, rewritten in a thread if it has many values."""
     if size.values > MANY_VALUES:
         return await to_thread.run_sync(apps.outward_result, route.upstream, result)

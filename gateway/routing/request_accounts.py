@@ -11,7 +11,7 @@ from gateway.errors import TooManyCalls
 from gateway.routing.approvals import CallToApprove, Verdict
 from gateway.routing.caller_limits import CallerLimits, CountedRequest
 from gateway.routing.long_calls.early_answers import LONG_CALL_TOOLS
-from gateway.routing.ports import AuditTrail
+from gateway.routing.ports import AuditTrailPort
 from gateway.routing.replica_port import SharedUse
 from gateway.routing.tasks import METHODS as TASK_METHODS
 from gateway.telemetry import Telemetry
@@ -26,7 +26,7 @@ AUDITED = frozenset({"tools/call", "resources/read", "prompts/get", *TASK_METHOD
 class RequestAccounts:
     """Begins the entry of each request, and counts it."""
 
-    def __init__(self, audit: AuditTrail | None, telemetry: Telemetry, quota: Quota) -> None:
+    def __init__(self, audit: AuditTrailPort | None, telemetry: Telemetry, quota: Quota) -> None:
         self._audit = audit
         self._telemetry = telemetry
         self.limits = CallerLimits(quota)

@@ -36,7 +36,7 @@ from gateway.routing.offered_tools import OfferedTools
 from gateway.routing.pages import OpenPages
 from gateway.routing.ports import (
     ArgumentsPort,
-    AuditTrail,
+    AuditTrailPort,
     CalibrationPort,
     LoginsPort,
     OwnTools,
@@ -51,7 +51,7 @@ from gateway.routing.replica_port import OwnerFor, ReplicaPort
 from gateway.routing.request_accounts import RequestAccounts
 from gateway.routing.required_scopes import check_scopes
 from gateway.routing.resources import Resources
-from gateway.routing.script_calls import ScriptCalls, upstreams_of
+from gateway.routing.script_calls import ScriptCalls, upstreams_acted_on
 from gateway.routing.skills import METHODS as SKILL_METHODS
 from gateway.routing.tasks import METHODS as TASK_METHODS
 from gateway.routing.tool_catalogues import ToolCatalogues
@@ -85,7 +85,7 @@ class Router:
         bridge: Bridge | None = None,
         calibration: CalibrationPort | None = None,
         arguments: ArgumentsPort | None = None,
-        audit: AuditTrail | None = None,
+        audit: AuditTrailPort | None = None,
         pins: PinsPort | None = None,
         logins: LoginsPort | None = None,
         long_calls: LongCalls | None = None,
@@ -179,7 +179,7 @@ class Router:
         if call is None:
             return None
         # A script goes to the first state that it names, or may act on.
-        states = ((one, self._owner_for(one, call.caller)) for one in sorted(upstreams_of(call)))
+        states = ((one, self._owner_for(one, call.caller)) for one in sorted(upstreams_acted_on(call)))
         return next(((one, owner) for one, owner in states if owner is not None), None)
 
     @property

@@ -57,7 +57,7 @@ class ScriptCalls:
                 return await self._call_tool(params, replace(part, within=RUN_TOOL, audit=entry))
 
 
-def upstreams_of(call: KnownCall) -> set[str]:
+def upstreams_acted_on(call: KnownCall) -> set[str]:
     """Return the upstreams that a call may act on; none if only the gateway itself answers it.
 
     Those of a script are only guessed: the ones that it names, or may act on.

@@ -1,4 +1,4 @@
-"""What is known of an upstream: the state of its default connection, and what that was told when it was last open."""
+"""The description of an upstream: the state of its default connection, and what the server said when it was opened."""
 
 from typing import Any
 
@@ -48,12 +48,12 @@ class DescribedUpstream:
     @property
     def is_queued(self) -> bool:
         """Whether its start waits for its turn, behind others with the same launcher."""
-        return self.default.is_queued
+        return self.default.start.is_queued
 
     @property
     def waited(self) -> float:
         """Seconds that its last start waited for its turn, behind others with the same launcher."""
-        return self.default.waited
+        return self.default.start.waited
 
     @property
     def counts(self) -> Counts:

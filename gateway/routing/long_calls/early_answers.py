@@ -44,7 +44,7 @@ class CataloguesPort(Protocol):
 
 
 class RulesPort(Protocol):
-    """What may be called (implemented by `gateway.routing.call_rules.CallRules`)."""
+    """Decides which calls are allowed (implemented by `gateway.routing.call_rules.CallRules`)."""
 
     def is_listed(self, route: Route, caller: Caller) -> bool: ...
 
