@@ -13,6 +13,7 @@ from gateway.core.model.caller import Caller
 from gateway.core.model.json_size import MANY_VALUES, Size
 from gateway.core.model.json_values import as_list, objects_in
 from gateway.core.model.notes import Note
+from gateway.core.model.wire import text_result
 from gateway.core.profiles.calibrate_profile import TOOLS as CALIBRATING_TOOLS
 from gateway.core.profiles.host_profiles import narrow, with_useful_handles
 from gateway.core.profiles.profile import Profile
@@ -97,7 +98,7 @@ class HostResults:
         message = f"{plain(what, 100)} of {route.upstream} returned {sizes}"
         logger.warning("%s: left out", message)
         words = failure_text(message, "Ask it for less, or raise limits.result_bytes")
-        return {"content": [{"type": "text", "text": words}], "isError": True}
+        return text_result(words, is_error=True)
 
     async def for_host(
         self,

@@ -18,7 +18,7 @@ from gateway._version import __version__
 from gateway.config.early_config import read_greeting, toolsets_of_host
 from gateway.config.find_config import find_file
 from gateway.core.model.json_values import as_object
-from gateway.core.model.wire import INTERNAL_ERROR
+from gateway.core.model.wire import INTERNAL_ERROR, text_result
 from gateway.errors import GatewayError
 from gateway.serving.control.protocol import parse_line
 from gateway.serving.mcp.handshake import Identity, Refusal
@@ -368,7 +368,7 @@ class _Relay:
             return None
         if message.get("method") != "tools/call":
             return self._opening.refuse(message["id"], Refusal(INTERNAL_ERROR, reason))
-        result: dict[str, Any] = {"content": [{"type": "text", "text": reason}], "isError": True}
+        result = text_result(reason, is_error=True)
         if self._opening.handshake.era == "modern":
             result["resultType"] = "complete"
         return self._tell({"jsonrpc": "2.0", "id": message["id"], "result": result})
