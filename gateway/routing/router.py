@@ -112,7 +112,7 @@ class Router:
         self._instructions = SharedInstructions(upstreams, self._profiles, self._rules)
         self._approvals = Approvals(settings.policy.approval_lasts, on_verdict=self._accounts.note_verdict)
         opened = OpenPages()
-        logins = CallLogins(upstreams, logins)
+        call_logins = CallLogins(upstreams, logins)
         self._search = ToolSearch(settings.tool_search, embedder_for)
         self._catalogues = ToolCatalogues(
             upstreams,
@@ -121,7 +121,7 @@ class Router:
             self._availability,
             opened,
             self._rules,
-            logins,
+            call_logins,
             self._search,
             calibration,
             arguments,
@@ -130,7 +130,7 @@ class Router:
         )
         self._offered = OfferedTools(self._profiles, self._callers, self._catalogues, self._rules, self._search)
         self._resources = Resources(upstreams, opened)
-        self._reads = ReadRequests(upstreams, own_tools, self._bridge, logins, self._availability, self._resources)
+        self._reads = ReadRequests(upstreams, own_tools, self._bridge, call_logins, self._availability, self._resources)
         self._prompts = Prompts(upstreams, settings.gateway, self._availability, self._own_prompts)
         self._completions = Completions(upstreams, self._prompts, self._resources)
         self._lists = MergedLists(upstreams, own_tools, self._resources, self._prompts, self._search)
@@ -146,7 +146,7 @@ class Router:
             settings,
             self._rules,
             self._approvals,
-            logins,
+            call_logins,
             self._search,
             self._reads.read_part,
             {SKILL_TOOL: self._reads.use_skill, RUN_TOOL: scripts.run},

@@ -144,7 +144,7 @@ def _attach_request(
 
 
 def _exchange(
-    record: GatewayRecord, request: Mapping[str, Any], give_up: Callable[[], bool]
+    record: GatewayRecord, request: dict[str, Any], give_up: Callable[[], bool]
 ) -> tuple[socket.socket, bytes, bytes]:
     """Send a request on a connection of its own. Return this, the answer, and the bytes that followed it."""
     try:

@@ -103,6 +103,16 @@ class ToolEditor:
         self._add_meta(tool, candidate.upstream)
         return tool, parameters
 
+    def for_pages(self, candidate: Candidate) -> dict[str, Any]:
+        """Return a tool as pages call it. It has no page of its own there: nothing opens one for a page's call."""
+        tool, _ = repaired(candidate.declared, self._faults)
+        self._offer_output_schema(tool, candidate)
+        tool["_meta"] = apps.without_pages(tool.get("_meta"))
+        self._add_meta(tool, candidate.upstream)
+        meta: dict[str, Any] = tool["_meta"]
+        tool["_meta"] = {**meta, "ui": {**meta.get("ui", {}), "visibility": ["app"]}}
+        return tool
+
     def _show_schema(self, tool: dict[str, Any]) -> tuple[str, ...]:
         """Edit the input schema for the host; return what it no longer says, as sentences."""
         shown = shown_to(tool["inputSchema"], self._profile.tools, self._faults)

@@ -22,7 +22,7 @@ from gateway.core.tools.catalogue.edit_tools import Candidate, CatalogueNotes, T
 from gateway.core.tools.catalogue.faults import FaultMemo
 from gateway.core.tools.catalogue.names import NameRules, Names
 from gateway.core.tools.catalogue.prefixes import OWN, Prefixing, PrefixRule, tool_identity
-from gateway.core.tools.catalogue.repair import repaired, unusable
+from gateway.core.tools.catalogue.repair import unusable
 from gateway.core.wording import counted
 
 _LONGEST_SHOWN = 100
@@ -254,14 +254,8 @@ class _Merger:
             self._unlist_for_pages(candidate)
 
     def _list_for_pages(self, candidate: Candidate) -> None:
-        """List a tool under its own name. There it has no page of its own: nothing opens one for a page's call."""
-        tool, _ = repaired(candidate.declared, self.faults)
-        self._offer_output_schema(tool, candidate)
-        tool["_meta"] = apps.without_pages(tool.get("_meta"))
-        self._add_meta(tool, candidate.upstream)
-        meta: dict[str, Any] = tool["_meta"]
-        tool["_meta"] = {**meta, "ui": {**meta.get("ui", {}), "visibility": ["app"]}}
-        self.tools.append(tool)
+        """List a tool under its own name."""
+        self.tools.append(self.editor.for_pages(candidate))
         self.listed.append(candidate.tool)
         self.routes[candidate.tool] = self.own_names[candidate.tool][0]
         why = "listed for pages alone, because this host's pages can call only what is listed"
