@@ -226,7 +226,7 @@ def status(name: str, pid: int | str = "self") -> int:
 
 
 def reset_peak(pid: int | str = "self") -> None:
-    """Begin the peak anew; man proc, clear_refs."""
+    """Reset the peak; man proc, clear_refs."""
     Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 

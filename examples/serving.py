@@ -21,7 +21,7 @@ def serve(name: str, path: str, default_port: int, app_for: Callable[[str], ASGI
     host: str = options.host
     port: int = options.port
     if not 0 <= port <= 65_535:
-        parser.error(f"--port {port} is no port: give 0 to 65535")
+        parser.error(f"--port {port} is not a port: give 0 to 65535")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family)

@@ -60,7 +60,7 @@ def counted_tokens(value: Any) -> int:
 
 
 def body_of(raw: bytes, model: str) -> Mapping[str, Any] | None:
-    """A recorded body as an object, with the model that the address may have named; None if it is no JSON."""
+    """A recorded body as an object, with the model that the address may have named; None if it is not JSON."""
     try:
         value = json.loads(raw)
     except ValueError:

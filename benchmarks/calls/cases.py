@@ -69,7 +69,7 @@ async def one_call(client: Client, case: Case) -> bytes:
 
 
 async def check(client: Client, case: Case) -> None:
-    """Raise NotAnswered unless the answer is a result that is no error: what is fast must be right first."""
+    """Raise NotAnswered unless the answer is a result that is not an error: what is fast must be right first."""
     result = result_of(await one_call(client, case))
     if result.get("isError") or not result["tools" if case.tool is None else "content"]:
         raise NotAnswered(f"{case.name}: {str(result)[:200]}")

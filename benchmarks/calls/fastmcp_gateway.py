@@ -2,7 +2,7 @@
 
     python fastmcp_gateway.py (target | connected) (stdio | PORT) ERA (URL | COMMAND ARGS...)
 
-`target`: it is given where the upstream is, and connects anew for each request, as its documentation shows first;
+`target`: it is given where the upstream is, and connects again for each request, as its documentation shows first;
 `connected`: it is given a client that is connected already.
 """
 

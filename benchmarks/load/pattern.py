@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from benchmarks.calls.wire import Era
 
 LIST: Final = "tools/list"
-"""A kind of call that is no tool of the upstream."""
+"""A kind of call that is not a tool of the upstream."""
 
 MIX: Final[Mapping[str, float]] = {
     "text": 0.70,

@@ -52,7 +52,7 @@ def connect(url: str, token: str | None = None, *, on_approval: OnApproval | Non
     as for `gateway.open`. It is not asked if the gateway's `[policy] approval` is `terminal`.
 
     Raises, on entering:
-        ConfigError: `url` is not the address of a gateway, or `on_approval` is no function.
+        ConfigError: `url` is not the address of a gateway, or `on_approval` is not a function.
         GatewayUnreachable: nothing answers there, or it refuses. The message never contains the token.
     """
     return GatewayContext(lambda: _connected(url, token, on_approval))

@@ -40,7 +40,7 @@ def open(settings: Settings | Path | str | None = None, *, on_approval: OnApprov
     about one call at a time. Without it, such calls are refused.
 
     Raises, on entering:
-        ConfigError: the configuration is missing or invalid, or `on_approval` is no function. No message contains a
+        ConfigError: the configuration is missing or invalid, or `on_approval` is not a function. No message contains a
             value.
         ProfileError: a profile is inconsistent.
     """

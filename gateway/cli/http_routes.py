@@ -84,7 +84,7 @@ def tool_api_routes(
         settings.http.max_request_bytes,
         lambda: gateway.router.profile_names,
         lambda: gateway.router.toolsets,
-        gateway.router.all_tools,
+        gateway.router.offered.all_tools,
         running,
         settings.gateway.public_url,
         lambda: access.needs_token,

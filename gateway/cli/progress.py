@@ -136,7 +136,7 @@ def _announce(upstreams: Collection[Upstream]) -> None:
 
 
 def _say_installing(upstreams: Collection[Upstream]) -> None:
-    """Say which upstreams take so long that they may be installed anew; of those that are new it has been said."""
+    """Name the upstreams that take so long that they may be being reinstalled; new ones have been named already."""
     slow = [one for one in upstreams if one.state.is_pending and _may_install(one) and _has_started_before(one)]
     if slow:
         names = ", ".join(repr(upstream.name) for upstream in slow)

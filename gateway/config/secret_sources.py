@@ -144,7 +144,7 @@ def _from_command(command: str, folder: Path, environ: Mapping[str, str], second
     try:
         words = shlex.split(command, posix=os.name != "nt")
     except ValueError as error:
-        raise NoValue(f"this is no command line: {error}", "close every quotation mark") from None
+        raise NoValue(f"this is not a command line: {error}", "close every quotation mark") from None
     if not words:
         raise NoValue("${cmd:} has no command", "write ${cmd:PROGRAM ARGUMENTS}, which prints the secret")
     program = plain(words[0])

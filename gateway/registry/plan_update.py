@@ -47,7 +47,7 @@ def _table(way: Way, answers: Answers, entry: RegistryEntry) -> dict[str, Any]:
     try:
         return way.upstream(answers, entry.reference)
     except UnusableEntry:
-        # An answer in the place of the address's host or port is no part of a URL while it is a mark.
+        # An answer in the place of the address's host or port is not part of a URL while it is a mark.
         raise ConfigError("cannot be updated: its address depends on values", where=entry.reference) from None
 
 
@@ -91,7 +91,7 @@ def _way_now(entry: RegistryEntry, mine: Mapping[str, Any]) -> Way:
         # Not by the program, in whose place its user may have another (podman), or its path.
         if way.kind != URL and "command" in mine and any(_untagged(way.identifier) in word for word in words):
             return way
-    remedy = "change `registry` in its table, or add it anew"
+    remedy = "change `registry` in its table, or add it again"
     raise InvalidRequest(f"nothing in this upstream is from {entry.reference}", remedy=remedy)
 
 

@@ -1,5 +1,6 @@
 """Route hosts' requests to upstreams: resolve names, make calls, shape results and merge lists."""
 
-from gateway.routing.router import Listener, Router
+from gateway.routing.change_notifications import Listener
+from gateway.routing.router import Router
 
 __all__ = ["Listener", "Router"]

@@ -42,7 +42,7 @@ class CallToApprove:
 
     @property
     def key(self) -> str:
-        """What an approval is for: this tool with these arguments, called by this host."""
+        """The key of an approval: this tool with these arguments, called by this host."""
         return digest_of_json([self.owner, self.upstream, self.tool, self.arguments])
 
     @property
@@ -104,7 +104,7 @@ class Approvals:
         self.ask_here: AskHere | None = None
         """Asks in this process, in whatever way the configuration wants; None: it cannot."""
         self.remedy_here: str | None = None
-        """What to do about a call that waits, if nothing outside of this process can approve it."""
+        """The remedy for a call that waits, if nothing outside of this process can approve it."""
 
     def given_here(self, ask: AskHere | None, remedy: str) -> None:
         """Let approvals be given in this process alone, which no `mcp-gateway approvals` reaches."""

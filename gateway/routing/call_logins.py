@@ -10,7 +10,7 @@ import anyio
 from gateway.config.logins import may_take_logins
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import as_object
-from gateway.core.model.wire import WireObject
+from gateway.core.model.wire import WireObject, text_result
 from gateway.core.wording import LOGIN_TOOL, log_in_at, logged_in, login_message, plain
 from gateway.errors import FailureCode, HostRefused, InvalidRequest, LoginOffered, UpstreamError
 from gateway.routing.around_upstream import AroundUpstream
@@ -115,7 +115,7 @@ class _Connecting(AroundUpstream):
     ) -> dict[str, Any]:
         del method, params
         await self._upstream.request("tools/list", {}, context, timeout)
-        return {"content": [{"type": "text", "text": logged_in(self.name)}]}
+        return text_result(logged_in(self.name))
 
 
 def _declared(names: Sequence[str]) -> WireObject:

@@ -52,7 +52,7 @@ class Window:
 
 @dataclass
 class _Use:
-    """What one principal or token has used: calls within a minute, running calls, and what the day has cost."""
+    """The use of one principal or token: calls within a minute, running calls, and what the day has cost."""
 
     window: Window = field(default_factory=Window)
     running: int = 0

@@ -1,32 +1,21 @@
 """Tool calls: send each to the upstream that has the tool, and shape its result for the host."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
 from typing import Any, NamedTuple, cast
-
-from anyio import to_thread
 
 from gateway.config.schema import Settings
 from gateway.config.upstream_settings import Timeouts
 from gateway.content.media.share import media_share
-from gateway.core import apps
-from gateway.core.model.caller import Caller
-from gateway.core.model.json_size import MANY_VALUES, Size
-from gateway.core.model.json_values import as_list, as_object, is_object, objects_in
-from gateway.core.model.notes import Note
+from gateway.core.model.json_size import Size
+from gateway.core.model.json_values import as_object, is_object
 from gateway.core.policy import Decision
-from gateway.core.profiles.calibrate_profile import TOOLS as CALIBRATING_TOOLS
-from gateway.core.profiles.host_profiles import narrow, with_useful_handles
 from gateway.core.profiles.profile import Profile
-from gateway.core.results.decisions import Accepts
-from gateway.core.results.lift_result import lift
 from gateway.core.results.output_variants import REQUESTED
-from gateway.core.tokens import Lengths
 from gateway.core.tools.catalogue import OWN, Catalogue, Route
-from gateway.core.wording import APPROVE_TOOL, FIND_TOOL, LOGIN_TOOL, failure_text, plain, size_words
+from gateway.core.wording import APPROVE_TOOL, FIND_TOOL, LOGIN_TOOL, plain
 from gateway.errors import InvalidRequest
 from gateway.routing.approvals import Approvals, CallToApprove
 from gateway.routing.approve_tool import approve
@@ -34,22 +23,18 @@ from gateway.routing.ask_approval import AskFirst
 from gateway.routing.call_logins import CallLogins
 from gateway.routing.call_rules import CallRules
 from gateway.routing.check_arguments import ArgumentChecks
-from gateway.routing.chosen_outputs import outputs_chosen, without_outputs
-from gateway.routing.files import FileTransfersPort, with_files
+from gateway.routing.chosen_outputs import ChosenOutputs, outputs_chosen, without_outputs
+from gateway.routing.files import FileTransfersPort
+from gateway.routing.host_results import HostResults, calibrates, with_outward_uris
 from gateway.routing.keepalive import keeping_alive
-from gateway.routing.named_files import with_named_files
 from gateway.routing.output_checks import accepts_by
-from gateway.routing.pages import OpenPages
 from gateway.routing.ports import ArgumentsPort, CalibrationPort, OwnTools, ShaperPort, UpstreamsPort
 from gateway.routing.replica_port import OwnerFor, ReplicaPort
 from gateway.routing.required_scopes import check_scopes
 from gateway.routing.resolve_arguments import WithContent
-from gateway.routing.resources import Resources
 from gateway.routing.result_cache import ResultCache
-from gateway.routing.result_context import reach
 from gateway.routing.result_sizes import size_in_thread, sizes_of_result
 from gateway.routing.tasks import TASK, Tasks, unknown_task
-from gateway.routing.token_counts import TokenCounts
 from gateway.routing.tool_catalogues import ToolCatalogues
 from gateway.routing.tool_search import ToolSearch
 from gateway.telemetry import Telemetry
@@ -58,26 +43,24 @@ from gateway.upstream import RequestContext
 from gateway.upstream.bridging.bridge import Bridge
 from gateway.upstream.bridging.input_requests import INPUT_REQUIRED
 from gateway.upstream.connection.owners import host_of
-from gateway.upstream.connection.request_context import EVERYTHING_AS_IT_IS
 
 logger = logging.getLogger(__name__)
 
 _NOTHING = Size(0, 0)
-_PROFILES = 512
-"""Maximum number of adjusted profiles that are remembered."""
-
-
-class _Shaped(NamedTuple):
-    """A result for a host, the notes of what was changed in it, whether it is an error, and its media's lengths."""
-
-    result: dict[str, Any]
-    notes: Sequence[Note]
-    is_error: bool
-    lengths: Lengths = MappingProxyType({})
-
 
 OwnCall = Callable[[RequestContext, object], Awaitable[dict[str, Any]]]
 """Answers a call of one of the gateway's own tools, given its arguments."""
+
+
+class _Asked(NamedTuple):
+    """A call that was asked, and how its result is to be shaped: as was settled before it was asked."""
+
+    name: str
+    route: Route
+    catalogue: Catalogue
+    profile: Profile
+    shaper: ShaperPort
+    chosen: ChosenOutputs | None
 
 
 class Calls:
@@ -92,11 +75,9 @@ class Calls:
         own_tools: OwnTools,
         bridge: Bridge,
         catalogues: ToolCatalogues,
-        resources: Resources,
+        results: HostResults,
         telemetry: Telemetry,
-        shaper: ShaperPort,
         settings: Settings,
-        opened: OpenPages,
         rules: CallRules,
         approvals: Approvals,
         logins: CallLogins,
@@ -112,9 +93,8 @@ class Calls:
         self._own_tools = own_tools
         self._bridge = bridge
         self._catalogues = catalogues
-        self._resources = resources
+        self._results = results
         self._telemetry = telemetry
-        self._opened = opened
         self._rules = rules
         self._approvals = approvals
         self._logins = logins
@@ -125,20 +105,15 @@ class Calls:
         self._replica: ReplicaPort | None = None
         self._owner_for: OwnerFor = lambda upstream, caller: None
         self._checks = ArgumentChecks()
-        self._shaper = shaper
         self._settings = settings
         self._calibration = calibration
         self._arguments = arguments
-        self.tokens = TokenCounts(settings.gateway.model)
         self.cache = ResultCache(settings.result_cache)
-        self._adjusted: dict[tuple[int, bool, bool], tuple[Profile, Profile]] = {}
 
-    def reconfigure(self, settings: Settings, shaper: ShaperPort) -> None:
+    def reconfigure(self, settings: Settings) -> None:
         """Apply changed settings. Calls that are running keep those that they began with."""
-        self._settings, self._shaper = settings, shaper
-        self.tokens = TokenCounts(settings.gateway.model)
+        self._settings = settings
         self.cache.reconfigure(settings.result_cache)
-        self._adjusted.clear()
         if self._arguments is not None:
             self._arguments.reconfigure(settings.limits)
 
@@ -173,7 +148,7 @@ class Calls:
             audience = "script" if context.within else "app" if route.audience == "app" else ""
             context.audit.routed(route.upstream, route.tool, partial(schema_of, catalogue, name), audience=audience)
             check_scopes(route, context.caller)
-            shaper, profile = self._shaper, self._shaped_by(context, catalogue)
+            shaper, profile = self._results.shaper, self._results.profile_for(context, catalogue)
             chosen = outputs_chosen(params, name, catalogue, context.caller)
             context = context if chosen is None else replace(context, outputs=params.get(REQUESTED) or ())
             passed = _onward(params, route, context)
@@ -187,28 +162,35 @@ class Calls:
                 raw = refused or await self._asked(route, passed, context, profile, call, to_approve)
             if refused is None:
                 context.audit.returned(raw)
-            sizes = await sizes_of_result(raw)
-            size = sizes.whole
-            call.answered(raw, size)
-            if raw.get("resultType") in (INPUT_REQUIRED, TASK):
-                if raw["resultType"] == TASK:
-                    await self._tasks.remember(raw, route, context.caller)
-                call.shaped(raw, size.characters, (), is_error=False)
-                return raw
-            whole = self._within_limit(raw, size, route, route.tool)
-            bounded = await _outward(route, without_outputs(whole, chosen), size)
-            accepts = accepts_by(self._checks, catalogue, route, name)
-            known = size if bounded is raw else None
-            done = await self._for_host(bounded, route, context, profile, shaper, accepts, known)
-            given = size if route.audience == "app" else (await sizes_of_result(done.result, sizes)).whole
-            call.shaped(done.result, given.characters, done.notes, is_error=done.is_error)
-            is_read = route.audience != "app" and not context.within  # by a model, and not by a page or a script
-            if is_read and (self._settings.tokens.count or call.is_kept):
-                model, lengths = context.caller.model, done.lengths
-                call.counted(*await self.tokens.count(done.result, given, profile, model, lengths))
-            if chosen is None:
-                return done.result
-            return chosen.added(done.result, whole, self._checks, self._settings.limits.blocks)
+            return await self._answer(raw, _Asked(name, route, catalogue, profile, shaper, chosen), context, call)
+
+    async def _answer(
+        self, raw: dict[str, Any], asked: _Asked, context: RequestContext, call: CallRecord
+    ) -> dict[str, Any]:
+        """Return the answer to a call as its host gets it, and record what became of the raw result."""
+        name, route, catalogue, profile, shaper, chosen = asked
+        sizes = await sizes_of_result(raw)
+        size = sizes.whole
+        call.answered(raw, size)
+        if raw.get("resultType") in (INPUT_REQUIRED, TASK):
+            if raw["resultType"] == TASK:
+                await self._tasks.remember(raw, route, context.caller)
+            call.shaped(raw, size.characters, (), is_error=False)
+            return raw
+        whole = self._results.within_limit(raw, size, route, route.tool)
+        bounded = await with_outward_uris(route, without_outputs(whole, chosen), size)
+        accepts = accepts_by(self._checks, catalogue, route, name)
+        known = size if bounded is raw else None
+        done = await self._results.for_host(bounded, route, context, profile, shaper, accepts, known)
+        given = size if route.audience == "app" else (await sizes_of_result(done.result, sizes)).whole
+        call.shaped(done.result, given.characters, done.notes, is_error=done.is_error)
+        is_read = route.audience != "app" and not context.within  # by a model, and not by a page or a script
+        if is_read and (self._settings.tokens.count or call.is_kept):
+            model, lengths = context.caller.model, done.lengths
+            call.counted(*await self._results.tokens.count(done.result, given, profile, model, lengths))
+        if chosen is None:
+            return done.result
+        return chosen.added(done.result, whole, self._checks, self._settings.limits.blocks)
 
     async def task(self, method: str, params: Mapping[str, Any], context: RequestContext) -> dict[str, Any]:
         """Return the upstream's answer about a task of this caller, with the task's result, if included, shaped.
@@ -231,54 +213,13 @@ class Calls:
             return state
         context.audit.returned(result)
         size = await size_in_thread(result)
-        limited = self._within_limit(result, size, route, f"task {plain(task_id, 100)}")
-        bounded = await _outward(route, limited, size)
+        limited = self._results.within_limit(result, size, route, f"task {plain(task_id, 100)}")
+        bounded = await with_outward_uris(route, limited, size)
         catalogue = await self._catalogues.offered(context)
-        profile, accepts = self._shaped_by(context, catalogue), accepts_by(self._checks, catalogue, route)
+        profile, accepts = self._results.profile_for(context, catalogue), accepts_by(self._checks, catalogue, route)
         with media_share(host_of(context.caller), is_result=True):
-            done = await self._for_host(bounded, route, context, profile, self._shaper, accepts)
+            done = await self._results.for_host(bounded, route, context, profile, self._results.shaper, accepts)
         return {**state, "result": done.result}
-
-    async def _for_host(
-        self,
-        result: Mapping[str, Any],
-        route: Route,
-        context: RequestContext,
-        profile: Profile,
-        shaper: ShaperPort,
-        accepts: Accepts,
-        size: Size | None = None,
-    ) -> _Shaped:
-        """Return a tool's result as its host gets it, and remember the resources that it names for later requests.
-
-        `accepts` says whether structured content fits the output schema that the host knows; `size` is the result's, if
-        it is known.
-        """
-        if route.audience == "app":  # no model reads it, so it needs no shaping
-            is_error = result.get("isError") is True
-            return _Shaped(self._as_it_came(result, route, context.caller), (apps.AS_IT_CAME,), is_error)
-        if route.shows_page:
-            self._opened.add(route.upstream, context.caller)
-        whole, notes = await self._with_named_files(result, route)
-        if self._calibrates(route):  # the host itself is measured, so the result must stay unchanged
-            profile = narrow(EVERYTHING_AS_IT_IS, context.caller.revision)
-        shaped = await shaper.shape(
-            whole,
-            profile if context.within else self._with_tokens(profile, route, context.caller.model),
-            owner=context.caller.principal,
-            notes=notes,
-            reach=reach(self._bridge, self._upstreams, None if route.upstream == OWN else route.upstream, context),
-            origin=route.upstream,
-            app=route.audience == "both",
-            size=size if whole is result else None,
-            accepts=accepts,
-        )
-        if route.upstream != OWN:
-            self._resources.remember(route.upstream, shaped.envelope, context.caller)
-        told = shaped.result
-        if self._files is not None:
-            told = await with_files(told, shaped.kept, self._files, context.caller)
-        return _Shaped(told, shaped.notes, shaped.envelope.is_error, shaped.lengths)
 
     async def _asked(
         self,
@@ -289,7 +230,7 @@ class Calls:
         record: CallRecord,
         to_approve: CallToApprove | None = None,
     ) -> dict[str, Any]:
-        if self._calibration is not None and self._calibrates(route):
+        if self._calibration is not None and calibrates(route):
             arguments = cast("Mapping[str, Any]", params.get("arguments") or {})
             return await self._calibration.call(route.tool, arguments, context.caller, profile)
         if route.upstream == OWN and route.tool == APPROVE_TOOL:
@@ -317,67 +258,12 @@ class Calls:
             kept_alive = replace(context, on_progress=on_progress)
             return await self._bridge.request(upstream, "tools/call", params, kept_alive, limits)
 
-    async def _with_named_files(
-        self, raw: Mapping[str, Any], route: Route
-    ) -> tuple[Mapping[str, Any], tuple[Note, ...]]:
-        settings = None if route.upstream == OWN else self._upstreams[route.upstream].settings
-        if settings is None or not settings.files or settings.command is None:
-            return raw, ()
-        return await to_thread.run_sync(with_named_files, raw, settings.files, settings.cwd)
-
-    def _as_it_came(self, result: Mapping[str, Any], route: Route, caller: Caller) -> dict[str, Any]:
-        """Return a result for a page unchanged, and remember the resources that it names."""
-        content = result.get("content")
-        blocks = as_list(content)
-        blocks = blocks[: self._settings.limits.blocks]
-        # Only the URIs matter here, so the blocks go in without their bytes.
-        links = [{"type": "resource_link", "name": "", "uri": uri} for uri in _named(blocks)]
-        if links:
-            self._resources.remember(route.upstream, lift({"content": links}), caller)
-        return dict(result)
-
-    def _shaped_by(self, context: RequestContext, catalogue: Catalogue) -> Profile:
-        """Return the profile to shape a result by, adjusted to this host; see `_adjusted`."""
-        profile, takes_content = context.profile, catalogue.takes_content
-        shows_apps = apps.shows_apps(context.caller.capabilities, profile.apps.host)
-        # Keyed by identity: the profile is kept beside what was made of it, so no other one can get the same id.
-        key = (id(profile), shows_apps, takes_content)
-        kept = self._adjusted.get(key)
-        if kept is None:
-            if len(self._adjusted) >= _PROFILES:
-                self._adjusted.clear()
-            kept = self._adjusted[key] = profile, _adjusted(profile, shows_apps=shows_apps, takes_content=takes_content)
-        return kept[1]
-
-    def _with_tokens(self, profile: Profile, route: Route, model: str | None) -> Profile:
-        """Return the profile with the budget in tokens of this tool, by the formulas of the model if it is known."""
-        special = None if route.upstream == OWN else self._upstreams[route.upstream].settings
-        most = special.tools.max_tokens.get(route.tool) if special is not None and special.tools.max_tokens else None
-        if most is None and profile.tokens.max_result is None:
-            return profile
-        formulas = tuple(formula.name for formula in self.tokens.formulas(profile, model))
-        tokens = {"max_result": most or profile.tokens.max_result, "formulas": formulas}
-        return profile.model_copy(update={"tokens": profile.tokens.model_copy(update=tokens)})
-
-    def _calibrates(self, route: Route) -> bool:
-        return route.upstream == OWN and route.tool in CALIBRATING_TOOLS
-
     def _limits(self, route: Route) -> Timeouts:
         settings = self._upstreams[route.upstream].settings
         special = settings.tools.timeout.get(route.tool)
         return (
             settings.timeout.model_copy(update=special.model_dump(exclude_none=True)) if special else settings.timeout
         )
-
-    def _within_limit(self, raw: Mapping[str, Any], size: Size, route: Route, what: str) -> Mapping[str, Any]:
-        limit = self._settings.limits.result_bytes
-        if size.total <= limit:
-            return raw
-        sizes = f"{size_words(size.total)}, and a result may have {size_words(limit)}"
-        message = f"{plain(what, 100)} of {route.upstream} returned {sizes}"
-        logger.warning("%s: left out", message)
-        words = failure_text(message, "Ask it for less, or raise limits.result_bytes")
-        return {"content": [{"type": "text", "text": words}], "isError": True}
 
 
 def _to_approve(
@@ -413,24 +299,3 @@ def _onward(params: Mapping[str, Any], route: Route, context: RequestContext) ->
     # The tasks of 2025-11-25 are not supported, so an upstream must not be asked to turn the call into one.
     passed.pop("task", None)
     return passed
-
-
-def _adjusted(profile: Profile, *, shows_apps: bool, takes_content: bool) -> Profile:
-    """Return a profile adjusted to a host's support for pages, and to the tools that it is offered."""
-    return apps.for_host(with_useful_handles(profile, takes_content=takes_content), shows_apps=shows_apps)
-
-
-def _named(blocks: list[Any]) -> list[str]:
-    """The URIs of the links and embedded resources among the blocks of a result."""
-    objects = objects_in(blocks)
-    resources = [block.get("resource") for block in objects if block.get("type") == "resource"]
-    embedded = objects_in(resources)
-    links = [block for block in objects if block.get("type") == "resource_link"]
-    return [uri for each in (*links, *embedded) if isinstance(uri := each.get("uri"), str)]
-
-
-async def _outward(route: Route, result: Mapping[str, Any], size: Size) -> Mapping[str, Any]:
-    """Return the result with the URIs of pages as hosts know them, rewritten in a thread if it has many values."""
-    if size.values > MANY_VALUES:
-        return await to_thread.run_sync(apps.outward_result, route.upstream, result)
-    return apps.outward_result(route.upstream, result)

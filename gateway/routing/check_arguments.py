@@ -12,7 +12,7 @@ import jsonschema_rs
 from gateway.core.model.json_size import size_of
 from gateway.core.model.json_values import is_list
 from gateway.core.model.texts import cut
-from gateway.core.model.wire import WireObject
+from gateway.core.model.wire import WireObject, text_result
 from gateway.core.tools.catalogue.check_cost import TooMuchWork, check_steps
 from gateway.core.tools.catalogue.compile_schema import CompiledSchema, compile_schema
 from gateway.core.wording import plain, unfit_arguments
@@ -66,7 +66,7 @@ class ArgumentChecks:
         if mistakes is None:
             return None
         words = unfit_arguments(tool, [_told(mistake) for mistake in mistakes] or [_MISFIT])
-        return {"content": [{"type": "text", "text": words}], "isError": True}
+        return text_result(words, is_error=True)
 
     def mistakes(
         self, tool: str, schema: WireObject | None, arguments: object, most: int = _MOST

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.core.tools.catalogue import Catalogue
-from gateway.errors import UnknownMethod
+from gateway.errors import InvalidRequest, UnknownMethod
 from gateway.routing.cache_hints import hints_of
 from gateway.routing.ports import OwnTools, UpstreamsPort
 from gateway.routing.prompts import Prompts
@@ -59,3 +59,13 @@ class MergedLists:
                 return {"resourceTemplates": templates, **hints_of(upstreams, "templates", caller)}
             case _:
                 raise UnknownMethod(f"{method!r} is not a list")
+
+
+def refuse_cursor(params: Mapping[str, Any]) -> None:
+    """Refuse a request for a later page.
+
+    Raises:
+        InvalidRequest: it is one.
+    """
+    if params.get("cursor") is not None:
+        raise InvalidRequest("there are no more pages", remedy="ask without a cursor: the whole list is one page")

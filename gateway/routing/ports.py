@@ -164,7 +164,7 @@ class ShapedPort(Protocol):
     def lengths(self) -> Lengths: ...
 
 
-class AuditTrail(Protocol):
+class AuditTrailPort(Protocol):
     """Records requests: who asked for what, what was decided, returned and shown (`gateway.telemetry.audit`)."""
 
     def begin(self, method: str, params: Mapping[str, Any], caller: Caller, profile: str) -> AuditEntry: ...

@@ -1,4 +1,4 @@
-"""What routing needs of the other replicas, if the gateway is one of several (`gateway.serving.cluster`)."""
+"""The other replicas as routing needs them, if the gateway is one of several (`gateway.serving.cluster`)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -36,7 +36,7 @@ class CallElsewhere(NamedTuple):
 
 
 class SharedUse(Protocol):
-    """What callers have used of their limits at all replicas together."""
+    """The use that callers have made of their limits at all replicas together."""
 
     async def begin(self, limits: Sequence[SharedLimit]) -> Exceeded | None:
         """Count a call against all of the limits; or against none, and return one that has been reached.

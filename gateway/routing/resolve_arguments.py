@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.core.model.json_values import as_object
+from gateway.core.model.wire import text_result
 from gateway.core.tools.catalogue import Route
 from gateway.core.wording import failure_text, plain
 from gateway.errors import ArgumentError
@@ -51,4 +52,4 @@ class WithContent(AroundUpstream):
 def _refused(route: Route, error: ArgumentError) -> dict[str, Any]:
     remedy = error.remedy[:1].upper() + error.remedy[1:] if error.remedy else None
     words = f"{plain(route.tool, 100)} was not called: {plain(error.message, _LONGEST)}"
-    return {"content": [{"type": "text", "text": failure_text(words, remedy)}], "isError": True}
+    return text_result(failure_text(words, remedy), is_error=True)

@@ -9,7 +9,7 @@ from typing import Any
 from gateway.core import apps, skills
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import as_object, objects_in
-from gateway.core.model.wire import SKILLS_EXTENSION, WireObject
+from gateway.core.model.wire import SKILLS_EXTENSION, WireObject, text_result
 from gateway.core.wording import READ_TOOL, SKILL_TOOL, counted, failure_text, plain
 from gateway.errors import InvalidRequest, UnknownSkill, UpstreamRefused
 from gateway.routing.ports import Ask, UpstreamsPort
@@ -60,12 +60,12 @@ async def use_skill(all_skills: Skills, arguments: object, ask: Ask, context: Re
     name = as_object(arguments).get("name")
     try:
         if name is None or name == "":
-            return _text(_list_words(await all_skills.listed(ask, context)))
+            return text_result(_list_words(await all_skills.listed(ask, context)))
         if not isinstance(name, str):
             raise InvalidRequest("name must be a text", remedy="give the name or the uri of a skill")
         return await _loaded(all_skills, await _meant(all_skills, name.strip(), ask, context), ask, context)
     except (InvalidRequest, UpstreamRefused) as error:
-        return {**_text(failure_text(plain(error.message, 1_000), error.remedy)), "isError": True}
+        return text_result(failure_text(plain(error.message, 1_000), error.remedy), is_error=True)
 
 
 async def _meant(all_skills: Skills, name: str, ask: Ask, context: RequestContext) -> ListedSkill:
@@ -123,7 +123,3 @@ def _label(skill: ListedSkill) -> str:
 
 def _about(skill: ListedSkill) -> str:
     return " ".join(str(as_object(skill.entry["frontmatter"]).get("description")).split())
-
-
-def _text(words: str) -> dict[str, Any]:
-    return {"content": [{"type": "text", "text": words}]}

@@ -1,4 +1,4 @@
-"""What results cost the model behind a host, in tokens: for the log, the metrics, the console and callers' limits."""
+"""The tokens that results cost the model behind a host, for the log, the metrics, the console and callers' limits."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -27,7 +27,7 @@ _RANKS = 60
 
 
 class EmbedderPort(Protocol):
-    """What makes vectors of texts."""
+    """Makes vectors of texts."""
 
     async def embed(self, texts: Sequence[str], on_embedded: Callable[[Embedded], None]) -> None:
         """Make a vector of length 1 for each text, and give them to `on_embedded`, some at a time.

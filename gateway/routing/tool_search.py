@@ -238,7 +238,7 @@ class ToolSearch:
 
 
 class _ByCatalogue(Generic[Value]):
-    """What is made of a catalogue, kept for as long as that is in use. May be used in any thread."""
+    """A value made of each catalogue, and kept for as long as that is in use. May be used in any thread."""
 
     def __init__(self, make: Callable[[Catalogue], Value]) -> None:
         self._make = make

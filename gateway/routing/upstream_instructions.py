@@ -1,13 +1,42 @@
 """The upstreams' instructions for models, and how much of them each host keeps."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from gateway.core.profiles.match_profile import find_profile, glob_of, specificity
 from gateway.core.profiles.profile import Profile
 from gateway.core.skills import has_skills
 from gateway.core.tools.instructions import Introductions, part
+from gateway.routing.call_rules import NOBODY, CallRules
 from gateway.routing.ports import UpstreamPort, UpstreamsPort
+from gateway.routing.profile_choices import ProfileChoices
 from gateway.upstream import UpstreamState
+
+
+class SharedInstructions:
+    """The instructions of all upstreams that no rule withholds from everybody it does not name, as last known."""
+
+    def __init__(self, upstreams: UpstreamsPort, profiles: ProfileChoices, rules: CallRules) -> None:
+        self._upstreams = upstreams
+        self._profiles = profiles
+        self._rules = rules
+        self._listener: Callable[[Introductions], None] | None = None
+        self.latest = self._shared()
+
+    def on_change(self, listener: Callable[[Introductions], None]) -> None:
+        """Set the only listener for changes."""
+        self._listener = listener
+
+    def refresh(self) -> None:
+        """Read them again, and notify the listener if they have changed."""
+        now = self._shared()
+        if now != self.latest:
+            self.latest = now
+            if self._listener is not None:
+                self._listener(now)
+
+    def _shared(self) -> Introductions:
+        found = introductions(self._upstreams, self._profiles.profiles, self._profiles.configured)
+        return found.only(lambda name: self._rules.policy.shares(name, NOBODY))
 
 
 def introductions(upstreams: UpstreamsPort, profiles: Mapping[str, Profile], configured: str | None) -> Introductions:

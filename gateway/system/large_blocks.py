@@ -1,6 +1,6 @@
 """Reuse of memory for large blocks: by default, glibc returns a result of 8 MB to the system and asks for it again.
 
-The system then clears every page anew, which took more than half of the time that such a result needed on the event
+The system then clears every page again, which took more than half of the time that such a result needed on the event
 loop. What is kept is bounded, and a gateway that never sees a large result keeps nothing.
 
 Source: https://www.gnu.org/software/libc/manual/html_node/Malloc-Tunable-Parameters.html

@@ -185,7 +185,7 @@ def outcome_of(error: BaseException) -> tuple[Outcome, BaseException]:
 
 
 def asks(result: Mapping[str, Any] | None) -> bool:
-    """Whether this is no result yet, but questions that the host has to answer (MCP 2026-07-28)."""
+    """Whether this is not a result yet, but questions that the host has to answer (MCP 2026-07-28)."""
     return result is not None and result.get("resultType") == "input_required"
 
 

@@ -1,7 +1,7 @@
 """Pins on disk: a file for each upstream, changed under a lock, because several gateways and commands may share it.
 
 A file is named by the upstream and a hash of the settings that say which server it is. Other settings mean another
-server, which is pinned anew. The files are readable by their user only.
+server, which is pinned again. The files are readable by their user only.
 """
 
 import hashlib

@@ -15,10 +15,11 @@ from gateway.core.model.claims import CameWithOf
 from gateway.core.model.tool_facts import ToolFacts
 from gateway.upstream.attendance import Attendance
 from gateway.upstream.authorization.ports import Logins
+from gateway.upstream.authorization.principal_access import nobody_came
 from gateway.upstream.catalogues import Catalogues
 from gateway.upstream.connection.first_start import LaunchTurns
 from gateway.upstream.transports.failures import Retired
-from gateway.upstream.upstream import OnChange, Upstream, nobody, nobody_came
+from gateway.upstream.upstream import OnChange, Upstream, nobody
 
 if TYPE_CHECKING:
     from gateway.upstream.recording.recorder import Recorder

@@ -14,7 +14,7 @@ _LOOKS = 60.0
 
 
 class Stoppable(Protocol):
-    """What is needed of an upstream here."""
+    """An upstream that can be stopped while it is not busy."""
 
     @property
     def is_busy(self) -> bool: ...

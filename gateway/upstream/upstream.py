@@ -8,37 +8,35 @@ from contextlib import suppress
 from contextvars import Context
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
-import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from gateway.config.logins import has_tokens_of_principals, is_told_who_calls, may_take_logins
 from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.change import UPDATED
-from gateway.core.model.claims import CameWith, CameWithOf
+from gateway.core.model.claims import CameWithOf
 from gateway.core.model.revisions import Era
 from gateway.core.model.tool_facts import ToolFacts
 from gateway.core.policy.changed_tools import changed_tools
-from gateway.errors import Failure, GatewayError, LoginRequired, UpstreamUnavailable
+from gateway.errors import LoginRequired, UpstreamUnavailable
 from gateway.upstream.attendance import Attendance
-from gateway.upstream.authorization.caller_headers import caller_headers
-from gateway.upstream.authorization.connection_tokens import NoTokens, PrincipalTokens, ToldWhoCalls
-from gateway.upstream.authorization.ports import Logins, TokenSource, bare_url
+from gateway.upstream.authorization.ports import Logins, TokenSource
+from gateway.upstream.authorization.principal_access import PrincipalAccess, nobody_came
 from gateway.upstream.catalogues import Catalogues, RememberedLists
 from gateway.upstream.connection.client_identity import ClientIdentity, identity_of
-from gateway.upstream.connection.counters import Counts
 from gateway.upstream.connection.deadlines import CallLimits
-from gateway.upstream.connection.first_start import LaunchTurns, longest_start
-from gateway.upstream.connection.negotiate_era import Opening
+from gateway.upstream.connection.first_start import LaunchTurns
 from gateway.upstream.connection.request_context import RequestContext
 from gateway.upstream.connection.sessions import Eras, Sessions
 from gateway.upstream.connection.states import UpstreamState
 from gateway.upstream.connection.subscriptions import Subscriber, Subscriptions
 from gateway.upstream.connection.supervised_connection import SupervisedConnection
-from gateway.upstream.connection.upstream_lists import KINDS, Lists, WireList
+from gateway.upstream.connection.upstream_lists import KINDS, Lists
+from gateway.upstream.description import DescribedUpstream
+from gateway.upstream.host_lists import HostLists
+from gateway.upstream.kept_catalogue import KeptCatalogue
 from gateway.upstream.principals import PrincipalUpstreams
 from gateway.upstream.transports.failures import LoginChanged, Subject
 from gateway.upstream.transports.redaction import Secrets
@@ -61,20 +59,8 @@ class OnChange(Protocol):
     ) -> None: ...
 
 
-_KINDS = 32
-"""The number of kinds of hosts whose lists are kept: hosts can declare anything, so this needs a limit."""
-
-
 ITSELF = "mcp-gateway itself"
 """The principal of requests of the gateway's own, such as for descriptions: it uses the operator's login."""
-
-Key = TypeVar("Key")
-Value = TypeVar("Value")
-
-
-def nobody_came(principal: str) -> CameWith | None:
-    """Return None: there are no issuers."""
-    return None
 
 
 def nobody() -> Caller | None:
@@ -82,7 +68,7 @@ def nobody() -> Caller | None:
     return None
 
 
-class Upstream:
+class Upstream(DescribedUpstream):
     """One upstream server. `run` is its owner: the task that runs its connections, until `stop`.
 
     Its description and lists are those of the default connection, remembered while it is away and (from `catalogues`)
@@ -120,160 +106,50 @@ class Upstream:
         recorder: Recorder | None = None,
         newer: tuple[str, ...] = (),
     ) -> None:
-        self.name = name
         self.principal = principal
-        has_own = is_told_who_calls(settings) or (logins is not None and has_tokens_of_principals(settings))
-        self.is_personal = is_personal or has_own
+        self._access = PrincipalAccess(name, principal, logins, came_with)
+        self.is_personal = is_personal or self._access.is_always_personal(settings)
         """Whether each principal needs a login of its own; once true, always true."""
-        self._logins = logins
-        self._came_with = came_with
         self._launches = launches or LaunchTurns()
         self._subject = Subject(name, settings, Secrets(settings), self._tokens(settings), newer)
         self._recorder = recorder
         self._on_change = on_change
         self._expected = expected
-        self._catalogues = catalogues if settings.enabled and settings.replay is None else None
         self._others = PrincipalUpstreams(self._made_for, self._begin_other)
         self._runs_of_others: TaskGroup | None = None
         self._waits_for_login = False
-        self._kept: RememberedLists | None = None
-        self._unkept = anyio.Event()
         self._tasks: TaskGroup | None = None
         self._early: list[SupervisedConnection] = []
         """Connections that were requested before `run`."""
-        self._lists: dict[tuple[Era, str], Lists] = {}
-        self._shown: dict[str, RememberedLists] = {}
-        """The lists that hosts were last shown, by their capabilities, to detect changes for them."""
-        self._waited: dict[str, None] = {}
-        """The kinds of hosts whose lists have been waited for, which happens once for each kind."""
-        self._looked_for: dict[str, Caller] = {}
-        """One caller for each kind of host whose lists are to be fetched."""
         self.eras = Eras()
         if settings.openapi is not None:
             self.eras.found("handshake", "modern")  # its server is the gateway's own
-        self.default = self._connection(self._expected_identity, self._expected_era, is_default=True)
+        super().__init__(name, self._connection(self._expected_identity, self._expected_era, is_default=True))
         if asleep and settings.enabled:
             self.default.status.begin(UpstreamState.SLEEPING, "it has not been needed yet")
         self._attendance = attendance or Attendance()
         self._subscribers: dict[Subscriber, None] = {}
         self._sessions = Sessions(self.default, self.eras, self._made, self._begin, self._end, self._attendance.has)
-        self._recall()
+        self._lists = HostLists(self.default, self._sessions, self.eras, lambda: self._expected() is None)
+        is_kept = settings.enabled and settings.replay is None
+        self._catalogue = KeptCatalogue(catalogues if is_kept else None, self.default, self.eras)
+        if self._catalogue.recall(None if logins is None else (principal, name)):
+            self._be_personal()
 
-    # -- state and description -----------------------------------------------------------------------------------------
-
-    @property
-    def settings(self) -> UpstreamSettings:
-        """The upstream's settings."""
-        return self._subject.settings
-
-    @property
-    def state(self) -> UpstreamState:
-        """The state of the default connection."""
-        return self.default.state
-
-    @property
-    def cause(self) -> str | None:
-        """Why it is not ready, in words."""
-        return self.default.cause
-
-    @property
-    def failure(self) -> Failure | None:
-        """Why it is not ready, if something failed."""
-        return self.default.failure
-
-    @property
-    def longest_start(self) -> float:
-        """The maximum seconds until the outcome of a start is known."""
-        return longest_start(self.settings)
-
-    @property
-    def is_queued(self) -> bool:
-        """Whether its start waits for its turn, behind others with the same launcher."""
-        return self.default.is_queued
-
-    @property
-    def waited(self) -> float:
-        """Seconds that its last start waited for its turn, behind others with the same launcher."""
-        return self.default.waited
-
-    @property
-    def counts(self) -> Counts:
-        """The counters of calls and connections."""
-        return self.default.counts
-
-    @property
-    def pid(self) -> int | None:
-        """The process id of the default connection."""
-        return self.default.pid
+    # -- lists ---------------------------------------------------------------------------------------------------------
 
     @property
     def sessions(self) -> int:
         """The number of owners that have a session now."""
         return len(self._sessions)
 
-    @property
-    def opening(self) -> Opening:
-        """The outcome of the last negotiation; all empty if there was none."""
-        return self.default.opening or Opening("handshake", "")
-
-    @property
-    def era(self) -> Era | None:
-        """The era of the default connection."""
-        return self.default.era
-
-    @property
-    def revision(self) -> str | None:
-        """The protocol revision of the default connection."""
-        return self.opening.revision or None
-
-    @property
-    def server_info(self) -> dict[str, Any] | None:
-        """The server's own name and version."""
-        return self.opening.server_info
-
-    @property
-    def capabilities(self) -> dict[str, Any]:
-        """The server's declared capabilities."""
-        return self.opening.capabilities
-
-    @property
-    def instructions(self) -> str | None:
-        """The server's instructions for models."""
-        return self.opening.instructions
-
-    @property
-    def left_out(self) -> tuple[str, ...]:
-        """A sentence for each list that is too large to be offered completely."""
-        return tuple(self.default.lists.left_out.values())
-
-    @property
-    def nested_too_deeply(self) -> tuple[str, ...]:
-        """A sentence for each list that had something withheld because it nests too deeply for hosts."""
-        return tuple(self._subject.nested.values())
-
-    def tools(self, caller: Caller | None = None) -> WireList:
-        """Return the last known tools, as received, for callers of this kind."""
-        return self.lists_for(caller).tools
-
     def all_tools(self) -> frozenset[ToolFacts] | None:
         """Return the last known tools for callers of all kinds and of all principals; None if there are none."""
         connections = (self.default, *self._sessions.connections())
-        lists = (*(connection.lists for connection in connections), *self._lists.values())
+        lists = (*(connection.lists for connection in connections), *self._lists)
         found = [changed_tools(self.name, (), each.tools) for each in lists]
         found += [other.all_tools() for other in self._others]
         return frozenset[ToolFacts]().union(*(each for each in found if each is not None)) or None
-
-    def prompts(self, caller: Caller | None = None) -> WireList:
-        """Return the last known prompts, as received."""
-        return self.lists_for(caller).prompts
-
-    def resources(self, caller: Caller | None = None) -> WireList:
-        """Return the last known resources, as received."""
-        return self.lists_for(caller).resources
-
-    def templates(self, caller: Caller | None = None) -> WireList:
-        """Return the last known resource templates, as received."""
-        return self.lists_for(caller).templates
 
     def lists_for(self, caller: Caller | None = None) -> Lists:
         """Return the lists for a caller: those of its own session, else those of a host of the same kind."""
@@ -281,20 +157,15 @@ class Upstream:
             return self.default.lists
         if (other := self._other(caller)) is not None:
             return other.lists_for(caller)
-        own = self._sessions.there(caller)
-        if own is not None and own.has_listed:
-            return own.lists
-        return self._lists.get(self._kind(caller), self.default.lists)
+        return self._lists.lists_for(caller)
 
     def listed_kind(self, caller: Caller) -> str | None:
         """Return the kind of hosts that `lists_for(caller)` was fetched for; None if it is only remembered so far."""
         if (other := self._other(caller)) is not None:
             return other.listed_kind(caller)
-        mine = f"{self.principal} " if self.is_personal else ""  # each principal has lists of its own
-        own, kind = self._sessions.there(caller), self._kind(caller)
-        if kind in self._lists or (own is not None and own.has_listed):
-            return mine + kind[1]
-        return mine + self.default.identity.mark if self.default.has_listed else None
+        kind = self._lists.listed_kind(caller)
+        # Each principal has lists of its own.
+        return f"{self.principal} {kind}" if self.is_personal and kind is not None else kind
 
     def owner_for(self, caller: Caller) -> str | None:
         """Return the owner of the state that a caller's calls act on; None if nothing is kept for anybody."""
@@ -321,9 +192,9 @@ class Upstream:
 
     def become_personal(self) -> None:
         """Give each principal connections of its own from now on, since the upstream wants a login."""
-        if not self.is_personal and self._logins is not None:
+        if not self.is_personal and self._access.logins is not None:
             self._be_personal()
-            self._unkept.set()
+            self._catalogue.changed()
             self._end_sessions()  # others may be using them, and they send no token
             self.default.renew()
 
@@ -350,7 +221,7 @@ class Upstream:
         self.default.lists.take(RememberedLists())
         if self.default.opening is not None:
             self.default.opening = replace(self.default.opening, instructions=None)
-        self._unkept.set()
+        self._catalogue.changed()
         self.default.renew()
 
     def _be_personal(self) -> None:
@@ -363,42 +234,18 @@ class Upstream:
         """End the sessions of hosts because of another login, with what they listed.
 
         Their subscriptions move to the sessions that they have from now on: those of their principals.
-        What the hosts were shown is kept, since they are to be notified if the next lists differ from it.
         """
         for connection in tuple(self._sessions.connections()):
             connection.stop(LoginChanged())
         self._sessions.clear()
         self._lists.clear()
-        self._waited.clear()
         for subscriber in tuple(self._subscribers):
             subscriber.leave()
             with suppress(UpstreamUnavailable):
                 self.for_principal(subscriber.caller.principal)._subscribed(subscriber)
 
-    async def _look_for_logins(self) -> None:
-        """Use logins that were given before, even if the upstream would do without."""
-        if self._logins is None or self.is_personal or not may_take_logins(self.settings):
-            return
-        try:
-            if await self._logins.principals(self.name):
-                self._be_personal()
-        except GatewayError as error:
-            logger.warning("upstream %s: %s", self.name, error)
-
     def _tokens(self, settings: UpstreamSettings) -> TokenSource | None:
-        tokens = self._tokens_of_logins(settings)
-        return ToldWhoCalls(tokens, partial(self._says_who_calls, settings)) if is_told_who_calls(settings) else tokens
-
-    def _says_who_calls(self, settings: UpstreamSettings) -> Mapping[str, str]:
-        return caller_headers(self.name, settings, self.principal, self._came_with(self.principal))
-
-    def _tokens_of_logins(self, settings: UpstreamSettings) -> TokenSource | None:
-        if self._logins is None or settings.endpoint is None:
-            return None
-        if settings.auth is None and not may_take_logins(settings):  # it has other credentials
-            return None
-        mine = PrincipalTokens(self._logins, self.name, self.principal, bare_url(settings.endpoint))
-        return mine if self.is_personal or not may_take_logins(settings) else NoTokens(mine, self.become_personal)
+        return self._access.tokens(settings, is_personal=self.is_personal, on_wanted=self.become_personal)
 
     def _made_for(self, principal: str) -> Upstream:
         return Upstream(
@@ -407,10 +254,10 @@ class Upstream:
             on_change=self._on_change,
             attendance=self._attendance,
             launches=self._launches,
-            logins=self._logins,
+            logins=self._access.logins,
             principal=principal,
             is_personal=True,
-            came_with=self._came_with,
+            came_with=self._access.came_with,
             recorder=self._recorder,
             newer=self._subject.newer,
         )
@@ -451,20 +298,11 @@ class Upstream:
         if (other := self._other(caller)) is not None:
             await other.prepare(caller, seconds, hears=hears)
             return
-        kind = identity_of(caller).mark
-        if not self.knows(caller):
-            _keep(self._looked_for, kind, caller)
-            self._look()
-            if kind not in self._waited and (not hears or self._extends(caller)):
-                with anyio.move_on_after(seconds):
-                    await self._looked(caller, seconds)
-                _keep(self._waited, kind, None)
-        _keep(self._shown, kind, RememberedLists(**self.lists_for(caller).known()))
+        await self._lists.prepare(caller, seconds, hears=hears)
 
     def knows(self, caller: Caller) -> bool:
         """Whether the lists for hosts of this era, with these capabilities, are known."""
-        kind = self._kind(caller)
-        return kind in self._lists or kind == (self.default.era, self.default.identity.mark)
+        return self._lists.knows(caller)
 
     async def request(
         self,
@@ -526,7 +364,7 @@ class Upstream:
 
     def left(self, session: str) -> None:
         """Release everything that belonged to a host's session after it has ended."""
-        self._looked_for = {kind: caller for kind, caller in self._looked_for.items() if caller.session != session}
+        self._lists.left(session)
         self._sessions.left(session)
         for other in self._others:
             other.left(session)
@@ -561,9 +399,10 @@ class Upstream:
         """Keep the upstream connected and its catalogue saved until `stop`. Does nothing for a disabled upstream."""
         if not self.settings.enabled:
             return
-        await self._look_for_logins()
+        if not self.is_personal and await self._access.has_logins(self.settings):
+            self._be_personal()
         async with anyio.create_task_group() as background:
-            background.start_soon(self._keep_catalogue)
+            background.start_soon(self._catalogue.keep, self._owner)
             background.start_soon(self._sessions.expire)
             background.start_soon(self._others.expire, lambda: self.settings.session_idle)
             async with anyio.create_task_group() as self._runs_of_others:
@@ -597,30 +436,6 @@ class Upstream:
         yield self.default
         yield from self._sessions.connections()
 
-    def _kind(self, caller: Caller) -> tuple[Era, str]:
-        return self.eras.for_host(caller.era), identity_of(caller).mark
-
-    def _extends(self, caller: Caller) -> bool:
-        """Whether the host declares other extensions than the default connection is opened with."""
-        # On stdio, the default connection is opened for the host itself, and changes of its lists are announced.
-        return self._expected() is None and identity_of(caller).extensions != self.default.identity.extensions
-
-    def _look(self) -> None:
-        """Open sessions for the hosts whose lists are wanted, once the upstream is ready."""
-        if self.state is not UpstreamState.READY:
-            return
-        wanted, self._looked_for = self._looked_for, {}
-        for caller in wanted.values():
-            if not self.knows(caller):
-                with suppress(UpstreamUnavailable):
-                    self._sessions.of(caller, displacing=False)
-
-    async def _looked(self, caller: Caller, seconds: float) -> None:
-        """Wait until the caller's own session is open or cannot be opened."""
-        await self.default.ready(seconds)
-        if (connection := self._sessions.there(caller)) is not None:
-            await connection.ready(seconds)
-
     def _served(self, caller: Caller | None) -> tuple[SupervisedConnection, ClientIdentity | None]:
         return (self.default, None) if caller is None else self._sessions.of(caller)
 
@@ -635,7 +450,7 @@ class Upstream:
         which nearly all servers support: some older ones exit if the first message is not `initialize`.
         """
         caller = self._expected()
-        usual: Era = "modern" if self.settings.endpoint else "handshake"
+        usual: Era = "modern" if self._subject.settings.endpoint else "handshake"
         return self.eras.for_host(usual if caller is None else caller.era)
 
     def _connection(
@@ -666,8 +481,7 @@ class Upstream:
 
     def _end(self, connection: SupervisedConnection) -> None:
         connection.stop()
-        for kind in [kind for kind, lists in self._lists.items() if lists is connection.lists]:
-            del self._lists[kind]  # they are no longer kept up to date
+        self._lists.ended(connection)
 
     def _happened(
         self, connection: SupervisedConnection, event: str, tools: frozenset[ToolFacts] | None = None
@@ -678,9 +492,9 @@ class Upstream:
             self.eras.broken_off(connection.tried)
         if connection is self.default:
             if event == "listed":
-                self._unkept.set()
+                self._catalogue.changed()
             if event == "state":
-                self._look() if self.state is UpstreamState.READY else self._sessions.lost()
+                self._lists.look() if self.state is UpstreamState.READY else self._sessions.lost()
                 if self._waits_for_login != (self.state is UpstreamState.LOGIN):
                     self._waits_for_login = not self._waits_for_login
                     self._on_change(self.name, "tools", None)  # those that may be offered to log in with
@@ -707,66 +521,16 @@ class Upstream:
     def _opened(self, connection: SupervisedConnection) -> None:
         opening = connection.opening
         assert opening is not None
-        if self._kept is not None and self._kept.server_info != opening.server_info:
+        if not self._catalogue.describes(opening):
             self.eras.silent.clear()  # another version of the server may have another era
         self.eras.found(connection.tried, opening.era)
         self._sessions.opened(connection)
         if self.default.opening is not None:  # any connection may have found out the server's eras: save them
-            self._unkept.set()
+            self._catalogue.changed()
         if connection is not self.default:
-            _keep(self._lists, (opening.era, connection.identity.mark), connection.lists)
-            shown = self._shown.get(connection.identity.mark)
-            for kind, tools in connection.lists.differing(shown).items() if shown is not None else ():
+            for kind, tools in self._lists.opened(opening.era, connection).items():
                 self._on_change(self.name, kind, self._whom, tools)
 
-    def _recall(self) -> None:
-        """Load the catalogue saved by the last run of the gateway."""
-        known = self._catalogues.recall(self.settings) if self._catalogues is not None else None
-        if known is None or (known.is_personal and (self._logins is None or known.of != self._whose)):
-            return
-        self._kept = known
-        if known.is_personal:
-            self._be_personal()
-        self.default.lists.take(known)
-        self.eras.spoken.update(era for era in get_args(Era) if era in known.eras)
-        self.eras.silent.update(era for era in get_args(Era) if era in known.silent)
-        era: Era = "modern" if known.era == "modern" else "handshake"
-        self.default.opening = Opening(
-            era, known.revision or "", known.server_info, known.capabilities, known.instructions
-        )
-
-    @property
-    def _whose(self) -> tuple[str, str]:
-        """Whose lists those behind a login are: others may have this upstream's settings, too."""
-        return self.principal, self.name
-
-    async def _keep_catalogue(self) -> None:
-        """Save the lists and the description for the next run of the gateway whenever they change."""
-        if self._catalogues is None:
-            return
-        while True:
-            await self._unkept.wait()
-            self._unkept = anyio.Event()
-            opening = self.opening
-            now = RememberedLists(
-                **self.default.lists.known(),
-                era=opening.era,
-                revision=opening.revision,
-                server_info=opening.server_info,
-                capabilities=opening.capabilities,
-                instructions=opening.instructions,
-                eras=tuple(sorted(self.eras.spoken)),
-                silent=tuple(sorted(self.eras.silent)),
-                is_personal=self.is_personal,
-                of=self._whose if self.is_personal else None,
-            )
-            with anyio.CancelScope(shield=True):  # a short command ends as soon as it has its response
-                await anyio.to_thread.run_sync(self._catalogues.keep, self.settings, now, now == self._kept)
-            self._kept = now
-
-
-def _keep(kept: dict[Key, Value], kind: Key, value: Value) -> None:
-    """Keep a value for a kind of hosts. If there are too many kinds, the oldest one is removed."""
-    if kind not in kept and len(kept) >= _KINDS:
-        del kept[next(iter(kept))]
-    kept[kind] = value
+    def _owner(self) -> tuple[str, str] | None:
+        """Whose lists those of the default connection are; None if they are everybody's."""
+        return (self.principal, self.name) if self.is_personal else None

@@ -113,7 +113,7 @@ def test_a_command_that_fails_is_named_with_its_exit_code_and_nothing_that_it_wr
     told = failure(tmp_path, printing(f"import sys; print('{SECRET}'); sys.exit('{SECRET}')"))
     assert f"the command {sys.executable} failed with exit code 1 (run it" in told
     assert "cannot be run: No such file or directory" in failure(tmp_path, "${cmd:absent-program x}")
-    assert "this is no command line" in failure(tmp_path, '${cmd:echo "a}')
+    assert "this is not a command line" in failure(tmp_path, '${cmd:echo "a}')
     assert "has no command" in failure(tmp_path, "${cmd:}")
     assert "the output of" in failure(tmp_path, printing("pass"))
 

@@ -416,7 +416,7 @@ async def test_the_choice_of_a_profile_is_logged_once_per_client(
 ):
     gateway = router(fake_upstream("charts", [tool("draw")]))
     strange = Caller(client_name="x\n\x1b[2J" + "y" * 10_000)
-    with caplog.at_level(logging.INFO, logger="gateway.routing.router"):
+    with caplog.at_level(logging.INFO, logger="gateway.routing.profile_choices"):
         for _ in range(3):
             for caller in (PLAIN, MODERN, strange):
                 await gateway.respond("tools/list", {}, caller)
@@ -430,7 +430,7 @@ async def test_many_strange_clients_cost_no_more_memory_than_few(router: Any, fa
     for index in range(2_000):
         gateway.profile_of(Caller(client_name=f"client {index}"))
     assert gateway.profile_of(Caller(client_name="codex")).name == "codex"
-    assert len(gateway._chosen) <= 512
+    assert len(gateway._profiles._chosen) <= 512
 
 
 # -- resources ---------------------------------------------

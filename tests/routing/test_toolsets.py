@@ -189,7 +189,7 @@ async def test_a_changed_toolset_holds_from_the_next_request_and_hosts_are_told(
     gateway.subscribe(heard.append)
     upstreams = {name: UpstreamSettings(command="fake") for name in ("docs", "mail")}
     changed = Settings(upstreams=upstreams, toolsets={"work": ToolsetSettings(tools=("docs__delete",))})
-    gateway.reconfigure(changed, gateway._profiles, shaper)  # pyright: ignore[reportPrivateUsage]
+    gateway.reconfigure(changed, gateway._profiles.profiles, shaper)  # pyright: ignore[reportPrivateUsage]
     assert await names(gateway, WORK) == ["docs__delete"]
     assert {change.kind for change in heard} == {"tools", "prompts", "resources"}
     with pytest.raises(UnknownToolset):

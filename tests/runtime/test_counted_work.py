@@ -31,7 +31,7 @@ from gateway.core.results.decisions import decide
 from gateway.core.results.lift_result import lift
 from gateway.core.results.lower_mcp import lower
 from gateway.core.tools.catalogue import build
-from gateway.routing.router import Router
+from gateway.routing.profile_choices import ProfileChoices
 from gateway.runtime import run_gateway
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.http import http_app, serve_http
@@ -45,7 +45,7 @@ OF_C = {"from_json": "parse", "validate_json": "parse", "to_json": "write"}
 """Of pydantic's core; nothing else in the gateway reads and writes JSON."""
 
 OURS: dict[Callable[..., Any], str] = {
-    Router.profile_of: "profile",
+    ProfileChoices.profile_of: "profile",
     choose_profile: "choose_profile",
     narrow: "choose_profile",
     build: "catalogue",

@@ -387,4 +387,4 @@ async def test_a_login_of_the_operator_takes_no_subscription_of_another_principa
 
 
 def names(upstream: Upstream, of: Caller | None = None) -> list[str]:
-    return [tool["name"] for tool in upstream.tools(of)]
+    return [tool["name"] for tool in upstream.lists_for(of).tools]

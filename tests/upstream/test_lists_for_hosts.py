@@ -40,7 +40,7 @@ async def test_known_lists_are_there_at_once_for_the_host_that_the_upstream_is_o
             raw = upstreams["raw"]
             await raw.prepare(SHOWS, 50)
             assert raw.state is UpstreamState.STARTING
-            assert raw.tools(SHOWS) == (known,)
+            assert raw.lists_for(SHOWS).tools == (known,)
             await anyio.to_thread.run_sync(go.write_bytes, b"")
             await changes.until(lambda: ("raw", "tools") in changes.all)
-            assert "board" in {tool["name"] for tool in raw.tools(SHOWS)}
+            assert "board" in {tool["name"] for tool in raw.lists_for(SHOWS).tools}

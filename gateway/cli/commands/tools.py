@@ -159,7 +159,7 @@ async def _listed(
         routes = {name: route for name, route in catalogue.routes.items() if not servers or route.upstream in servers}
         offered = [tool for tool in listed["tools"] if tool["name"] in routes] if servers else listed["tools"]
         if search is not None:
-            found = await gateway.router.search_tools(search, caller)
+            found = await gateway.router.offered.search(search, caller)
             tools = {tool["name"]: tool for tool in catalogue.tools}
             offered = [tools[name] for name in found if name in routes]
         remembered = frozenset(name for name, route in routes.items() if route.upstream in missing)
@@ -167,7 +167,7 @@ async def _listed(
             name: each.why for name, each in catalogue.withheld.items() if not servers or each.upstream in servers
         }
         own = frozenset(name for name, route in routes.items() if route.upstream == OWN)
-        asks = {name: rule for name, rule in gateway.router.asking(caller).items() if name in routes}
+        asks = {name: rule for name, rule in gateway.router.offered.asking(caller).items() if name in routes}
         costs = _costs(offered, {name: route.upstream for name, route in routes.items()})
         return _Listed(offered, remembered, missing, withheld, asks, own, costs)
 

@@ -6,6 +6,7 @@ from typing import Any, cast
 import pybase64
 
 from gateway.core.model.envelope import Envelope
+from gateway.core.model.wire import text_result
 from gateway.core.model_apis import openai_view as view
 from gateway.core.results.lift_result import lift
 from gateway.core.results.rescue import rescue
@@ -57,7 +58,7 @@ def _answered(result: Mapping[str, Any]) -> Mapping[str, Any]:
         return cast("Mapping[str, Any]", inner)
     message: Any = cast("Mapping[str, Any]", error).get("message") if isinstance(error, Mapping) else None
     if isinstance(message, str):
-        return {"content": [{"type": "text", "text": message}], "isError": True}
+        return text_result(message, is_error=True)
     return result
 
 

@@ -48,6 +48,12 @@ OF_ONE_HOP = frozenset(
 """The `_meta` keys of a request that belong to one connection and mean nothing on the next."""
 
 
+def text_result(text: str, *, is_error: bool = False) -> dict[str, Any]:
+    """Return the result of a tool that consists of a text."""
+    result: dict[str, Any] = {"content": [{"type": "text", "text": text}]}
+    return {**result, "isError": True} if is_error else result
+
+
 def strip_hop_meta(params: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the params of a request without what belongs to the host's own connection.
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from gateway.core.model.caller import Caller
 from gateway.core.model.effects import MediaWork
 from gateway.core.model.json_values import is_list
+from gateway.core.model.wire import text_result
 from gateway.core.profiles.calibrate_profile import (
     PARTS,
     REPORT_TOOL,
@@ -142,14 +143,14 @@ class Calibration:
                 self._hosts.popitem(last=False)
             if tool == SHOW_TOOL:
                 return await self._show(host, arguments)
-            return _text_result(await self._report(host, arguments, caller, profile))
+            return text_result(await self._report(host, arguments, caller, profile))
         except GatewayError as error:
-            return {**_text_result(failure_text(plain(error.message, 1_000), error.remedy)), "isError": True}
+            return text_result(failure_text(plain(error.message, 1_000), error.remedy), is_error=True)
 
     async def _show(self, host: _Host, arguments: Mapping[str, Any]) -> dict[str, Any]:
         part = _part_in(arguments) or host.session.next_part
         if part is None or host.finished is not None:
-            return _text_result(wording.WAIT if host.finished is None else wording.OVER)
+            return text_result(wording.WAIT if host.finished is None else wording.OVER)
         from gateway.routing.calibration.parts import result_of  # draws with Pillow, which most gateways never need
 
         return await result_of(part, host.session.show(part), self._media)
@@ -224,10 +225,6 @@ def _codes_in(arguments: Mapping[str, Any]) -> list[str]:
     several = given if is_list(given) else [given]
     text = " ".join(str(each) for each in several if isinstance(each, str | int))[:_LONGEST_REPORT]
     return list(dict.fromkeys(_CODE.findall(text)))
-
-
-def _text_result(text: str) -> dict[str, Any]:
-    return {"content": [{"type": "text", "text": text}]}
 
 
 def _phase(host: _Host) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from gateway.config.code_mode_settings import CodeModeSettings
 from gateway.content.store import ContentStore
 from gateway.core.model.json_values import as_object
-from gateway.core.model.wire import WireObject
+from gateway.core.model.wire import WireObject, text_result
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue import OWN, Catalogue
 from gateway.core.wording import OWN_TOOLS, RUN_TOOL, plain
@@ -101,4 +101,4 @@ def _is_run(tool: dict[str, Any], catalogue: Catalogue) -> bool:
 
 
 def _refused(words: str) -> dict[str, Any]:
-    return {"content": [{"type": "text", "text": f"[{words}]"}], "isError": True}
+    return text_result(f"[{words}]", is_error=True)

@@ -58,7 +58,7 @@ class ScriptRun:
         self._left = settings.max_shown
         self._calls = 0
         self._media: dict[str, Media] = {}
-        """What the script was given, by handle."""
+        """The media that the script was given, by handle."""
         self._at_once = anyio.CapacityLimiter(settings.calls_at_once)
 
     async def result(self, code: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 import anyio
 
 from gateway.core.model.caller import Caller
+from gateway.core.model.wire import text_result
 from gateway.core.wording import plain
 from gateway.errors import UnknownLongCall
 from gateway.routing.long_calls import call_texts
@@ -44,7 +45,7 @@ class CallsElsewhere:
             if outcome.error is not None:
                 raise outcome.error
             return dict(outcome.result or {})
-        return {"content": [{"type": "text", "text": call_texts.still_running_elsewhere(call)}]}
+        return text_result(call_texts.still_running_elsewhere(call))
 
     async def cancel(self, call: str, context: RequestContext) -> str:
         """Return what is said to a host that wants to end a call. Raises what `wait` raises for want of the call."""

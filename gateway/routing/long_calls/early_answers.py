@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_size import MANY_VALUES, size_of
 from gateway.core.model.json_values import as_object
+from gateway.core.model.wire import text_result
 from gateway.core.tools.catalogue import OWN, Catalogue, Route
 from gateway.core.wording import CANCEL_TOOL, RUN_TOOL, WAIT_TOOL, failure_text, plain
 from gateway.errors import StateUnavailable, UnknownLongCall
@@ -44,7 +45,7 @@ class CataloguesPort(Protocol):
 
 
 class RulesPort(Protocol):
-    """What may be called (implemented by `gateway.routing.call_rules.CallRules`)."""
+    """Decides which calls are allowed (implemented by `gateway.routing.call_rules.CallRules`)."""
 
     def is_listed(self, route: Route, caller: Caller) -> bool: ...
 
@@ -172,7 +173,7 @@ class EarlyAnswers:
     ) -> LongCall | dict[str, Any]:
         """Return the call that an argument names, or the result for a call that is not here."""
         if not isinstance(call_id, str):
-            return _text(call_texts.call_missing(), is_error=True)
+            return text_result(call_texts.call_missing(), is_error=True)
         try:
             return self._found(call_id.strip(), context)
         except UnknownLongCall as error:
@@ -188,9 +189,9 @@ class EarlyAnswers:
                 raise unknown
             if name == WAIT_TOOL:
                 return await self._elsewhere.wait(call_id, context, self._limit(context, waited))
-            return _text(await self._elsewhere.cancel(call_id, context))
+            return text_result(await self._elsewhere.cancel(call_id, context))
         except (UnknownLongCall, StateUnavailable) as error:
-            return _text(failure_text(error.message, error.remedy), is_error=True)
+            return text_result(failure_text(error.message, error.remedy), is_error=True)
 
     async def _waited(
         self,
@@ -203,7 +204,7 @@ class EarlyAnswers:
         self._resume(call, params)
         if await long_calls.wait(call, context, self._limit(context, waited)):
             return _outcome(call)
-        return _text(call_texts.still_running(call))
+        return text_result(call_texts.still_running(call))
 
     @staticmethod
     def _limit(context: RequestContext, waited: float) -> float | None:
@@ -213,9 +214,9 @@ class EarlyAnswers:
 
     def _cancelled(self, call: LongCall, long_calls: LongCalls) -> dict[str, Any]:
         if call.is_over and not call.asks:
-            return _text(call_texts.already_over(call))
+            return text_result(call_texts.already_over(call))
         long_calls.give_up(call)
-        return _text(call_texts.cancelled(call))
+        return text_result(call_texts.cancelled(call))
 
     def _work(self, call: LongCall, context: RequestContext) -> Work:
         return partial(self._calls.call, context=call.context(context))
@@ -258,7 +259,7 @@ class EarlyAnswers:
         declares = not context.caller.chooses_outputs and any(
             tool["name"] == call.name and "outputSchema" in tool for tool in catalogue.tools
         )
-        return _text(call_texts.still_running(call), is_error=declares)
+        return text_result(call_texts.still_running(call), is_error=declares)
 
 
 def long_call_in(params: Mapping[str, Any]) -> str | None:
@@ -273,8 +274,3 @@ def _outcome(call: LongCall) -> dict[str, Any]:
         raise call.error.with_traceback(None)
     assert call.result is not None
     return call.result
-
-
-def _text(words: str, *, is_error: bool = False) -> dict[str, Any]:
-    result: dict[str, Any] = {"content": [{"type": "text", "text": words}]}
-    return {**result, "isError": True} if is_error else result

@@ -9,7 +9,7 @@ from typing import Any
 
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import as_object
-from gateway.core.model.wire import INVALID_PARAMS
+from gateway.core.model.wire import INVALID_PARAMS, text_result
 from gateway.errors import InvalidRequest, ProfileError, UpstreamRefused
 from gateway.routing.long_calls.call_texts import status
 from gateway.routing.long_calls.long_call import LongCall
@@ -49,7 +49,7 @@ def ended_state(state: Mapping[str, Any], result: Mapping[str, Any] | None, erro
     if isinstance(error, (InvalidRequest, ProfileError)):
         return {**state, "status": "failed", "error": {"code": INVALID_PARAMS, "message": str(error)}}
     # The same as for a call itself: the model reads why it failed.
-    words = {"content": [{"type": "text", "text": str(error)}], "isError": True}
+    words = text_result(str(error), is_error=True)
     return {**state, "status": "completed", "result": words}
 
 

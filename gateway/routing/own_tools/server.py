@@ -9,6 +9,7 @@ import pybase64
 from gateway.content.store import ContentStore, Stored, fetch_bytes
 from gateway.core.model import media_types
 from gateway.core.model.effects import MediaWork
+from gateway.core.model.wire import text_result
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue import OWN
 from gateway.core.wording import PUT_TOOL, VIEW_TOOL, failure_text, plain
@@ -117,7 +118,7 @@ class OwnToolsServer:
             return {"content": await read(arguments, sources, profile, owner=owner)}
         except GatewayError as error:
             words = failure_text(plain(error.message, _LONGEST_MESSAGE), error.remedy)
-            return {"content": [{"type": "text", "text": words}], "isError": True}
+            return text_result(words, is_error=True)
 
     async def _read(self, uri: str, owner: str) -> dict[str, Any]:
         try:

@@ -3,7 +3,7 @@
 Records are JSON under keys (`redis_records`) that expire by themselves some time after they count no more; what counts
 is decided by the gateways' clocks, as with SQLite. An approval is one key, and all that comes from it ends with that
 key. Whatever must happen once is a transaction that fails if anybody else was faster (WATCH, MULTI, EXEC), and is then
-decided anew (`RedisConnection.decided`).
+decided again (`RedisConnection.decided`).
 """
 
 import json

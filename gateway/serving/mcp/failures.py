@@ -17,6 +17,7 @@ from gateway.core.model.wire import (
     METHOD_NOT_FOUND,
     OVERLOADED,
     RESOURCE_NOT_FOUND,
+    text_result,
 )
 from gateway.errors import (
     AuditUnavailable,
@@ -78,7 +79,7 @@ def as_result(method: str, error: GatewayError) -> dict[str, Any] | None:
         or not isinstance(error, TOLD_TO_THE_MODEL)
     ):
         return None
-    return {"content": [{"type": "text", "text": str(error)}], "isError": True}
+    return text_result(str(error), is_error=True)
 
 
 def as_error(error: GatewayError, revision: str) -> MCPError:

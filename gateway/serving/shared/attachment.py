@@ -113,9 +113,22 @@ def attach(
         Lost: it is ending, or has ended.
         GatewayError: it does not let this host attach, or does not answer.
     """
+    connection, line, rest = _exchange(record, _attach_request(record, config, options, toolsets, first_id), give_up)
+    answer = parse_line(line)
+    if answer.get("ok") is not True:
+        connection.close()
+        raise GatewayError(str(answer.get("error") or "the shared gateway refuses this host"))
+    if as_object(answer.get("result")).get("ending"):
+        connection.close()
+        raise Lost
+    return Attachment(record, connection, time.monotonic(), rest)
+
+
+def _attach_request(
+    record: GatewayRecord, config: Path, options: RelayOptions, toolsets: Sequence[str], first_id: int
+) -> dict[str, Any]:
     salt = new_salt()
-    told = fingerprints(variables_in(config), os.environ, salt)
-    request = {
+    return {
         "command": "attach",
         "token": record.endpoint.token,
         "attach": ATTACH,
@@ -126,8 +139,14 @@ def attach(
         "toolsets": list(toolsets),
         "first_id": first_id,
         "salt": salt,
-        "environment": told,
+        "environment": fingerprints(variables_in(config), os.environ, salt),
     }
+
+
+def _exchange(
+    record: GatewayRecord, request: dict[str, Any], give_up: Callable[[], bool]
+) -> tuple[socket.socket, bytes, bytes]:
+    """Send a request on a connection of its own. Return this, the answer, and the bytes that followed it."""
     try:
         connection = record.endpoint.connect(_CONNECT_SECONDS)
     except OSError as error:
@@ -147,14 +166,7 @@ def attach(
     except (OSError, ValueError) as error:
         connection.close()
         raise Lost from error
-    answer = parse_line(line)
-    if answer.get("ok") is not True:
-        connection.close()
-        raise GatewayError(str(answer.get("error") or "the shared gateway refuses this host"))
-    if as_object(answer.get("result")).get("ending"):
-        connection.close()
-        raise Lost
-    return Attachment(record, connection, time.monotonic(), rest)
+    return connection, line, rest
 
 
 def about(arrival: "Arrival", lists: "EarlyLists | None", record: GatewayRecord) -> dict[str, Any]:

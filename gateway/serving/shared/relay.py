@@ -18,12 +18,13 @@ from gateway._version import __version__
 from gateway.config.early_config import read_greeting, toolsets_of_host
 from gateway.config.find_config import find_file
 from gateway.core.model.json_values import as_object
-from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, INTERNAL_ERROR, PROTOCOL_VERSION
+from gateway.core.model.wire import INTERNAL_ERROR, text_result
 from gateway.errors import GatewayError
 from gateway.serving.control.protocol import parse_line
 from gateway.serving.mcp.handshake import Identity, Refusal
 from gateway.serving.shared.attach import GOODBYE
 from gateway.serving.shared.attachment import Attachment, GivenUp, Lost, about, attach, head_of, line_of
+from gateway.serving.shared.host_setup import HostSetup, is_own_request
 from gateway.serving.shared.relay_options import RelayOptions
 from gateway.serving.shared.start_gateway import CannotStart, SharedGateway
 
@@ -44,8 +45,6 @@ _ACKNOWLEDGED = b"subscriptions/acknowledged"
 _BEGINNING = 200
 """Bytes of a notification that have its method."""
 _LOOK_SECONDS = 0.1
-_MOST_SUBSCRIPTIONS = 1_000
-_OWN = "mcp-gateway relay "
 
 _READS_ONLY = frozenset(
     {
@@ -111,11 +110,7 @@ class _Relay:
         self._last_id = 0
         """The highest id of a request of a gateway."""
         self._resent: set[str | int] = set()
-        self._own_ids = 0
-        self._introduced: Mapping[str, Any] | None = None
-        self._was_initialized = False
-        self._level: Mapping[str, Any] | None = None
-        self._subscriptions: dict[str, Mapping[str, Any]] = {}
+        self._setup = HostSetup(opening, options, toolsets)
         self._left: float | None = None
         """When the host has closed its end."""
 
@@ -191,7 +186,7 @@ class _Relay:
 
     def _notify(self, message: Mapping[str, Any]) -> None:
         if self._attachment is not None:
-            self._introduce(self._attachment)
+            self._setup.introduce(self._attachment)
             self._attachment.send(message)
         self._remember(message)
 
@@ -200,7 +195,7 @@ class _Relay:
         if (attachment := self._attachment) is None:
             self._fail(message, problem or "the shared gateway cannot be reached")
             return
-        self._introduce(attachment)
+        self._setup.introduce(attachment)
         self._remember(message)
         with self._state:
             self._in_flight[message["id"]] = message
@@ -209,31 +204,13 @@ class _Relay:
         attachment.send(message)
 
     def _remember(self, message: Mapping[str, Any]) -> None:
-        """Note what a host sets up, so that the next gateway can be told."""
-        method, params = message["method"], as_object(message.get("params"))
-        if method == "notifications/initialized":
-            self._was_initialized = True
-        elif method == "notifications/cancelled":
-            if isinstance(cancelled := params.get("requestId"), (str, int)):
+        """Note what a host sets up, so that the next gateway can be told, and what it no longer waits for."""
+        self._setup.note(message)
+        if message["method"] == "notifications/cancelled":
+            cancelled = as_object(message.get("params")).get("requestId")
+            if isinstance(cancelled, (str, int)):
                 with self._state:
                     self._in_flight.pop(cancelled, None)
-        elif method == "logging/setLevel":
-            self._level = params
-        elif method == "resources/subscribe" and len(self._subscriptions) < _MOST_SUBSCRIPTIONS:
-            self._subscriptions[str(params.get("uri"))] = params
-        elif method == "resources/unsubscribe":
-            self._subscriptions.pop(str(params.get("uri")), None)
-
-    def _introduce(self, attachment: Attachment) -> None:
-        client = self._opening.handshake.client
-        if client is not None and client is not self._introduced:
-            self._introduced = client
-            self._request(attachment, "initialize", client)
-
-    def _request(self, attachment: Attachment, method: str, params: Mapping[str, Any]) -> None:
-        """Send a request of our own, the answer to which the host does not see."""
-        self._own_ids += 1
-        attachment.send({"jsonrpc": "2.0", "id": f"{_OWN}{self._own_ids}", "method": method, "params": params})
 
     # Messages of the gateway, in a thread for each attachment
 
@@ -253,7 +230,7 @@ class _Relay:
             return
         with self._state:
             if head.kind == "answer" and head.id is not None:
-                if isinstance(head.id, str) and head.id.startswith(_OWN) and head.id not in self._in_flight:
+                if is_own_request(head.id) and head.id not in self._in_flight:
                     return
                 self._in_flight.pop(head.id, None)
                 self._resent.discard(head.id)
@@ -274,7 +251,7 @@ class _Relay:
     def _attach_first(self) -> bool:
         """Attach for the first time. Return False if the host has left before that."""
         until = time.monotonic() + _INTRODUCTION_SECONDS
-        while self._introduction() is None and time.monotonic() < until and not self._opening.ended:
+        while self._setup.description() is None and time.monotonic() < until and not self._opening.ended:
             time.sleep(0.005)
         for delay in DELAYS:
             if self._pause(delay):
@@ -326,7 +303,7 @@ class _Relay:
             Lost: the gateway is ending.
             CannotStart, GatewayError, OSError: it cannot be started, or does not let this host attach.
         """
-        record = self._shared.find_or_start(self._introduction() or {}, self._has_left)
+        record = self._shared.find_or_start(self._setup.description() or {}, self._has_left)
         if record is None:
             return False
         self._attachment = attachment = attach(
@@ -336,38 +313,11 @@ class _Relay:
         greeting = read_greeting(self._shared.config, os.environ, self._toolsets)
         self._opening.introduce(Identity(greeting.name, __version__, None, greeting.instructions, greeting.others))
         threading.Thread(target=self._read, args=(attachment,), name="gateway", daemon=True).start()
-        self._introduced = None
-        self._set_up(attachment)
+        self._setup.repeat(attachment)
         return True
 
     def _has_left(self) -> bool:
         return self._opening.ended and not self._opening.waiting
-
-    def _introduction(self) -> dict[str, Any] | None:
-        """Describe the host as far as it has introduced itself, so that upstreams can be opened for it."""
-        handshake = self._opening.handshake
-        started_with = {
-            "profile": self._options.profile,
-            "model": self._options.model,
-            "toolsets": list(self._toolsets),
-        }
-        if (client := handshake.client) is not None:
-            told = {"client_info": client["clientInfo"], "capabilities": client["capabilities"]}
-            return {"revision": handshake.revision, **told, **started_with}
-        if (envelope := handshake.envelope) is not None:
-            told = {"client_info": envelope.get(CLIENT_INFO), "capabilities": envelope.get(CLIENT_CAPABILITIES)}
-            return {"revision": envelope[PROTOCOL_VERSION], **told, **started_with}
-        return None
-
-    def _set_up(self, attachment: Attachment) -> None:
-        """Tell a gateway what this host has set up with the one before."""
-        self._introduce(attachment)
-        if self._was_initialized:
-            attachment.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        if self._level is not None:
-            self._request(attachment, "logging/setLevel", self._level)
-        for params in self._subscriptions.values():
-            self._request(attachment, "resources/subscribe", params)
 
     # The end of a gateway
 
@@ -405,7 +355,7 @@ class _Relay:
 
     def _tell_of_lists(self) -> None:
         """Have a host of the handshake era read the lists again: the next gateway may have others."""
-        if self._was_initialized and self._opening.handshake.era == "handshake":
+        if self._setup.was_initialized and self._opening.handshake.era == "handshake":
             for kind in _LISTS:
                 self._tell({"jsonrpc": "2.0", "method": f"notifications/{kind}/list_changed"})
 
@@ -418,7 +368,7 @@ class _Relay:
             return None
         if message.get("method") != "tools/call":
             return self._opening.refuse(message["id"], Refusal(INTERNAL_ERROR, reason))
-        result: dict[str, Any] = {"content": [{"type": "text", "text": reason}], "isError": True}
+        result = text_result(reason, is_error=True)
         if self._opening.handshake.era == "modern":
             result["resultType"] = "complete"
         return self._tell({"jsonrpc": "2.0", "id": message["id"], "result": result})

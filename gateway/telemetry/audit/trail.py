@@ -265,7 +265,7 @@ class AuditTrail:
         await done.wait()
 
     def _event(self, event: str, *, token: str | None = None, **about: Any) -> None:
-        """Queue the line of an event; `token` is the name of one, which is no secret."""
+        """Queue the line of an event; `token` is the name of one, which is not a secret."""
         moment, named = now(), {} if token is None else {"token": token}
         known = {key: value for key, value in about.items() if value not in (None, "")}
         self.put_at_once(lambda: {"time": moment, "event": event, **named, **self._clean(known)})

@@ -1,7 +1,7 @@
 """Where tokens of logins are kept: a file in which each is sealed, or only the memory.
 
 The file is shared by all gateways of a user. It names whose each login is, for which upstream and from which
-authorization server, since that is no secret and has to be listed without the key. The tokens are sealed (AES-GCM),
+authorization server, since that is not a secret and has to be listed without the key. The tokens are sealed (AES-GCM),
 together with these names: an entry that was moved to another name does not open.
 """
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from gateway.errors import Failure, FailureCode, UpstreamUnavailable
 from gateway.upstream.transports.failures import LoginChanged, Resting, Vacated
 
 if TYPE_CHECKING:
+    from gateway.config.upstream_settings import UpstreamSettings
+    from gateway.upstream.connection.connection import TransportName
     from gateway.upstream.connection.session import Session
 
 Connect = Callable[..., AbstractAsyncContextManager["Session"]]
@@ -21,6 +23,19 @@ def load_connect() -> Connect:
     from gateway.upstream.connection.connection import connect
 
     return connect
+
+
+def transports_of(settings: UpstreamSettings, found: TransportName | None) -> tuple[TransportName, ...]:
+    """Return the transports to try, in this order. `found` is the one that the last connection was opened over."""
+    if settings.replay is not None:
+        return ("replay",)
+    if settings.command is not None:
+        return ("stdio",)
+    if settings.openapi is not None:
+        return ("openapi",)
+    if settings.transport in ("http", "sse"):
+        return (cast("TransportName", settings.transport),)
+    return ("http", "sse") if found is None else (found,)
 
 
 def reason_to_start(ended: Exception | None, failure: Failure) -> str:

@@ -20,7 +20,7 @@ class ConnectionStatus:
     def __init__(self, name: str, counts: Counts, *, enabled: bool, on_change: Callable[[], None]) -> None:
         self.state = UpstreamState.STARTING if enabled else UpstreamState.DISABLED
         self.why: Failure | str | None = None if enabled else "disabled in the configuration (enabled = false)"
-        """A failure; or, in words, what is no failure."""
+        """A failure; or, in words, a cause that is not a failure."""
         self._name = name
         self._counts = counts
         self._on_change = on_change
@@ -47,7 +47,7 @@ class ConnectionStatus:
         return UpstreamUnavailable(self._name, f"{words}: {said}" if said else words, remedy=remedy, failure=failure)
 
     def begin(self, state: UpstreamState, why: str) -> None:
-        """It stands there from the beginning, which is no news."""
+        """Begin in a state, which is not reported."""
         self.state, self.why = state, why
 
     async def changed(self) -> None:
@@ -62,7 +62,7 @@ class ConnectionStatus:
         return self.state is UpstreamState.READY
 
     def enter(self, state: UpstreamState, why: Failure | str | None = None) -> None:
-        """It stands there now."""
+        """Enter a state, and report it if it is another one, or has another cause."""
         news = (state, why) != (self.state, self.why)
         if state is not self.state and not (state.is_pending and self.state.is_pending):  # one start, one clock
             self._counts.entered(ready=state is UpstreamState.READY)

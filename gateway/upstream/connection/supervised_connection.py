@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 import anyio.lowlevel
@@ -17,17 +17,18 @@ from gateway.core.model.revisions import Era
 from gateway.core.model.tool_facts import ToolFacts
 from gateway.core.model.wire import ACKNOWLEDGED
 from gateway.core.wording import counted
-from gateway.errors import Failure, FailureCode, UpstreamBusy, UpstreamError, UpstreamLost, UpstreamRefused
+from gateway.errors import Failure, UpstreamBusy, UpstreamError, UpstreamLost, UpstreamRefused
 from gateway.upstream.authorization.ports import TokenSource
-from gateway.upstream.connection.attempts import Attempt, Connect, load_connect, reason_to_start
-from gateway.upstream.connection.backoff import Backoff
-from gateway.upstream.connection.bounds import CallQueue, CallQueueFull, Restarts, end_over_memory, rest_when_idle
+from gateway.upstream.connection.attempts import Attempt, Connect, load_connect, reason_to_start, transports_of
+from gateway.upstream.connection.bounds import CallQueue, CallQueueFull, end_over_memory, rest_when_idle
 from gateway.upstream.connection.client_identity import ClientIdentity
 from gateway.upstream.connection.counters import Counts
 from gateway.upstream.connection.deadlines import CallLimits, Deadline, WaitReason
 from gateway.upstream.connection.first_start import LaunchTurns, StartLimit
 from gateway.upstream.connection.host_requests import HostRequests
+from gateway.upstream.connection.reconnection import Reconnection
 from gateway.upstream.connection.request_context import RequestContext
+from gateway.upstream.connection.start_progress import StartProgress
 from gateway.upstream.connection.states import UpstreamState
 from gateway.upstream.connection.status import ConnectionStatus
 from gateway.upstream.connection.subscriptions import UPDATED, Subscriptions
@@ -36,7 +37,6 @@ from gateway.upstream.transports.failures import (
     HttpStatus,
     LoginChanged,
     NoAnswer,
-    OverMemory,
     Resting,
     SessionExpired,
     Stopping,
@@ -45,7 +45,6 @@ from gateway.upstream.transports.failures import (
     failure_of,
     startup,
 )
-from gateway.upstream.transports.launchers import Launcher
 from gateway.upstream.transports.printed import Hint
 
 if TYPE_CHECKING:
@@ -69,9 +68,6 @@ class OnEvent(Protocol):
 
 
 _FOR_HOSTS = frozenset({"notifications/message", "notifications/elicitation/complete"})
-
-STEADY = 20.0
-"""Seconds after which a connection counts as stable, so that its loss is followed by a short delay."""
 
 _LEAVING = 10.0  # seconds to close a connection, as a last resort: more than a process has to end
 
@@ -135,11 +131,7 @@ class SupervisedConnection:
         self._turns = CallQueue(subject.settings.limits.calls, most_waiting=subject.settings.limits.queue)
         self._transport: TransportName | None = None
         self._session: Session | None = None
-        self.is_queued = False
-        """Whether it is waiting for another upstream to be installed."""
-        self.waited = 0.0
-        """Seconds that the last start waited for its turn; set when its turn comes."""
-        self._waits_since = 0.0
+        self.start = StartProgress(self.status, self._log)
         self._connecting: anyio.CancelScope | None = None
         self._hint: Callable[[], Hint | None] = lambda: None
         self._ended: Exception | None = None  # what ended the last connection
@@ -256,8 +248,7 @@ class SupervisedConnection:
         """Keep the connection open until `stop`: this is the owner task. Does nothing for a disabled upstream."""
         if not self.settings.enabled:
             return
-        backoff = Backoff()
-        restarts = Restarts(self.settings.limits.restarts)
+        reconnection = Reconnection(self.status, self.settings.limits.restarts, is_default=self._is_default)
         held: float | None = 0.0
         try:
             # Loading the SDK takes most of a second, which must not block the event loop.
@@ -274,9 +265,9 @@ class SupervisedConnection:
                 self._decided = self._attempt
                 if self._stopping:
                     break
-                if held is not None and held >= STEADY:
-                    backoff.reset()
-                await self._pause(failure, backoff, restarts)
+                if held is not None:
+                    reconnection.held(held)
+                await reconnection.pause(failure, self._ended, self._wanted)
         finally:
             self.status.enter(UpstreamState.STOPPED, _STOPPED)
 
@@ -367,38 +358,12 @@ class SupervisedConnection:
             raise LoginChanged
         raise self.status.unavailable()
 
-    async def _pause(self, failure: Failure, backoff: Backoff, restarts: Restarts) -> None:
-        """Report why there is no connection, and wait until the next attempt: for a delay, or until a call."""
-        if isinstance(self._ended, Vacated):
-            return
-        if isinstance(self._ended, Resting):
-            self.status.enter(UpstreamState.SLEEPING, failure)
-            await self._wanted.wait()
-            return
-        if failure.code is FailureCode.LOGIN_REQUIRED:
-            if self._wanted.is_set():  # somebody has logged in meanwhile
-                return
-            self.status.enter(UpstreamState.LOGIN, failure)
-            await self._wanted.wait()
-            return
-        self.status.enter(UpstreamState.FAILED, failure)
-        if isinstance(self._ended, OverMemory) or not self._is_default:
-            await self._wanted.wait()
-        else:
-            with anyio.move_on_after(backoff.delay()):
-                await self._wanted.wait()
-            if (pause := restarts.pause()) and not self._wanted.is_set():
-                self.status.enter(UpstreamState.FAILED, restarts.explained(failure))
-                with anyio.move_on_after(pause):
-                    await self._wanted.wait()
-        restarts.count()
-
     async def _live(self, connect: Connect) -> tuple[Failure, float | None]:
         """Connect, and return the failure that ends the connection, and its duration (None if it was not opened)."""
         limit = StartLimit(self.settings)
         self._ended, renewals = None, self._renewals
         failures: list[Failure] = []
-        for transport in self._transports():
+        for transport in transports_of(self.settings, self._transport):
             life = Attempt()
             with anyio.CancelScope() as self._connecting:
                 try:
@@ -422,20 +387,9 @@ class SupervisedConnection:
             return await self._live(connect)  # the server may have exited because of an unknown request
         return startup(failures, self.subject), None
 
-    def _transports(self) -> tuple[TransportName, ...]:
-        if self.settings.replay is not None:
-            return ("replay",)
-        if self.settings.command is not None:
-            return ("stdio",)
-        if self.settings.openapi is not None:
-            return ("openapi",)
-        if self.settings.transport in ("http", "sse"):
-            return (cast("TransportName", self.settings.transport),)
-        return ("http", "sse") if self._transport is None else (self._transport,)
-
     async def _live_over(self, connect: Connect, transport: TransportName, life: Attempt, limit: StartLimit) -> None:
         assert self._connecting is not None
-        async with limit.turn(self._launches, is_first=not self._known(), on_waiting=self._awaits_turn):
+        async with limit.turn(self._launches, is_first=not self._known(), on_waiting=self.start.await_turn):
             await self._live_in_turn(connect, transport, life, limit, self._connecting)
 
     async def _live_in_turn(
@@ -446,10 +400,7 @@ class SupervisedConnection:
         limit: StartLimit,
         connecting: anyio.CancelScope,
     ) -> None:
-        self.waited = anyio.current_time() - self._waits_since if self.is_queued else 0.0
-        if self.is_queued and self.state is UpstreamState.STARTING:  # its turn has come
-            self.status.enter(UpstreamState.STARTING)
-        self.is_queued = False
+        self.start.take_turn()
         self.identity, self.tried = self._next_identity(), self._first()
         limit.begin(connecting)
         async with connect(
@@ -457,7 +408,7 @@ class SupervisedConnection:
             recorder=self._recorder,
         ) as session:
             try:
-                async with limit.kept(connecting, session, self._installs):
+                async with limit.kept(connecting, session, self.start.install):
                     opening = await session.open(self.tried, limit.patience)
             except UpstreamError as error:
                 refusal = error.__cause__
@@ -476,20 +427,24 @@ class SupervisedConnection:
             life.began = anyio.current_time()
             connecting.deadline = math.inf
             if not self._stopping:
-                self.last_use[0] = anyio.current_time()
-                self._on_event(self, "opened")
-                self.status.enter(UpstreamState.READY)
-                again = f", started again: {self.starts_again}" if self.starts_again else ""
-                self._log(f"ready, {counted(len(self.lists.tools), 'tool')}{again}")
-                await self._tend(session)
-                self._ended = session.failure
-                life.failed(failure_of(session.failure or Stopping(), self.subject))
-                self.starts_again = reason_to_start(self._ended, life.failure)
-                if not isinstance(self._ended, (Resting, Vacated)):
-                    self.counts.lost()
+                await self._serve(session, life)
             if not self._stopping:
                 self.status.enter(_AFTER.get(type(self._ended), UpstreamState.FAILED), life.failure)
             connecting.deadline = anyio.current_time() + _LEAVING
+
+    async def _serve(self, session: Session, life: Attempt) -> None:
+        """Let requests use a session that was opened, until it ends."""
+        self.last_use[0] = anyio.current_time()
+        self._on_event(self, "opened")
+        self.status.enter(UpstreamState.READY)
+        again = f", started again: {self.starts_again}" if self.starts_again else ""
+        self._log(f"ready, {counted(len(self.lists.tools), 'tool')}{again}")
+        await self._tend(session)
+        self._ended = session.failure
+        life.failed(failure_of(session.failure or Stopping(), self.subject))
+        self.starts_again = reason_to_start(self._ended, life.failure)
+        if not isinstance(self._ended, (Resting, Vacated)):
+            self.counts.lost()
 
     async def _tend(self, session: Session) -> None:
         """Keep the lists and subscriptions up to date, and enforce the limits, until the connection ends."""
@@ -522,17 +477,6 @@ class SupervisedConnection:
         elif method == ACKNOWLEDGED:
             self.subscriptions.acknowledged(params)
         self.lists.notified(method, was_said=was_said)
-
-    def _awaits_turn(self, launcher: Launcher) -> None:
-        cause = f"waits for its turn ({launcher.name})"
-        self.is_queued, self._waits_since = True, anyio.current_time()
-        self.status.enter(UpstreamState.STARTING, cause)
-        self._log(cause)
-
-    def _installs(self, launcher: Launcher) -> None:
-        cause = f"{launcher.name} may have to install it first"
-        self.status.enter(UpstreamState.INSTALLING, cause)
-        self._log(f"installing: {cause}")
 
     def _log(self, words: str) -> None:
         """Log at INFO for the upstream's default connection, and at DEBUG for those of single hosts."""

@@ -204,7 +204,7 @@ def _annotations(operation: Operation) -> dict[str, Any]:
 
 
 def _output_schema(library: SchemaLibrary, operation: Operation) -> dict[str, Any] | None:
-    """Return the schema of the answers, if all that are no errors are JSON objects of one kind."""
+    """Return the schema of the answers, if all answers that are not errors are JSON objects of one kind."""
     answers = {code: one for code, one in operation.responses.items() if code.startswith("2")}
     if len(answers) != 1 or operation.method == "HEAD":
         return None

@@ -115,7 +115,7 @@ class Vacated(Exception):
 
 
 class LoginChanged(Vacated):
-    """A login was given or ended: the connections are opened anew."""
+    """A login was given or ended: the connections are opened again."""
 
 
 class OverMemory(Exception):

@@ -124,13 +124,13 @@ class Finder:
                 self.envelope(where, call, envelope_of(content, is_error=is_error))
             return
         read = [(item, _read(item, native, is_error)) for item in content]
-        anew = any(
+        is_rewritten = any(
             has_media(envelope) and not is_native(item, native) for item, envelope in read if envelope is not None
         )
         for place, (item, envelope) in enumerate(read):
             at = (*where, place)
             if envelope is not None:
-                foreign = anew and not has_media(envelope) and _is_foreign(item, native)
+                foreign = is_rewritten and not has_media(envelope) and _is_foreign(item, native)
                 own = not _is_text(item) and is_native(item, native) and is_exact(item)
                 self.envelope(at, call, envelope, native=own, foreign=foreign)
             elif is_native(item, native) and names_content(item):

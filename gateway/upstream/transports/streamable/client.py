@@ -11,7 +11,7 @@ from gateway.upstream.authorization.ports import Credentials, TokenSource
 from gateway.upstream.transports.clients import CONNECT_TIMEOUT, client_options
 from gateway.upstream.transports.send_authorized import Refusal, send_authorized
 from gateway.upstream.transports.streamable.connection import Connection
-from gateway.upstream.transports.streamable.pool import Pool
+from gateway.upstream.transports.streamable.pool import ConnectionPool
 from gateway.upstream.transports.streamable.redirects import location_of, may_follow, unfollowed
 from gateway.upstream.transports.streamable.requests import Address, address_of, checked_headers, head_of
 from gateway.upstream.transports.streamable.response import Response
@@ -49,7 +49,7 @@ class HttpClient:
         self._connect_seconds = options["timeout"].connect or CONNECT_TIMEOUT
         self._cookies = httpx2.Cookies()
         self._tokens = tokens
-        self._pool = Pool()
+        self._pool = ConnectionPool()
 
     def close(self) -> None:
         """Close all connections."""

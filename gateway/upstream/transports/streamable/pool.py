@@ -8,7 +8,7 @@ from gateway.upstream.transports.streamable.connection import Connection
 from gateway.upstream.transports.streamable.requests import Origin
 
 
-class Pool:
+class ConnectionPool:
     """Connections, at most `MOST_IDLE` of them idle."""
 
     def __init__(self) -> None:

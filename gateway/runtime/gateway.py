@@ -1,9 +1,9 @@
-"""The composition root: the one place that builds the edges and wires them together."""
+"""A gateway: its edges are built and wired together here, and nowhere else."""
 
 import os
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -17,17 +17,14 @@ from gateway.core.model.caller import Caller
 from gateway.core.model.claims import CameWithOf
 from gateway.core.near_names import which_name
 from gateway.errors import InvalidRequest
+from gateway.runtime.logins import open_logins
+from gateway.runtime.parts import open_parts
 
 if TYPE_CHECKING:
-    from gateway.admission.admission import Admission
-    from gateway.content.arguments.files import TemporaryFiles
-    from gateway.content.describe import Describer
-    from gateway.content.describe.tools import CallTool
     from gateway.content.fetch import Fetcher
     from gateway.content.links.file_transfers import FileTransfers
     from gateway.content.links.links import Links
     from gateway.content.shaping import Shaper
-    from gateway.content.shaping.files import HostFiles
     from gateway.content.shaping.repair_request import Repairer
     from gateway.content.store import KeptStore
     from gateway.core.model.tool_facts import ToolFacts
@@ -35,48 +32,15 @@ if TYPE_CHECKING:
     from gateway.embeddings.client import EmbeddingsClient
     from gateway.routing import Router
     from gateway.routing.calibration import Calibration, HostWorkspace
-    from gateway.routing.code_mode import CodeMode
-    from gateway.routing.long_calls import LongCalls
     from gateway.routing.replica_port import ReplicaPort
-    from gateway.telemetry import Telemetry
+    from gateway.runtime.parts import Parts
     from gateway.telemetry.audit.trail import AuditTrail
     from gateway.telemetry.media import CountedMedia
     from gateway.upstream import Catalogues, Upstreams
     from gateway.upstream.authorization.login_desk import LoginDesk
     from gateway.upstream.authorization.ports import Logins
-    from gateway.upstream.bridging.bridge import Bridge
     from gateway.upstream.pins import Pins
     from gateway.upstream.recording.recorder import Recorder, RecordOptions
-
-
-@dataclass(frozen=True)
-class _Rooms:
-    """The parts that are opened once for a gateway, and closed with it."""
-
-    store: "KeptStore"
-    links: "Links"
-    media: "CountedMedia"
-    bridge: "Bridge"
-    long_calls: "LongCalls"
-    transfers: "FileTransfers | None"
-    describer: "Describer | None"
-    files: "HostFiles"
-    temporary: "TemporaryFiles"
-    admission: "Admission"
-    code_mode: "CodeMode | None"
-
-    def shaper(self, settings: Settings) -> "Shaper":
-        from gateway.content.shaping import Shaper
-
-        return Shaper(
-            self.store,
-            self.media,
-            max_blocks=settings.limits.blocks,
-            describer=self.describer,
-            files=self.files,
-            links=self.links,
-            measures=settings.tokens.count,
-        )
 
 
 @dataclass
@@ -93,7 +57,7 @@ class Gateway:
     """The logins of principals to upstreams."""
     login_desk: "LoginDesk"
     """Offers of logins: none until something serves their pages."""
-    _rooms: "_Rooms"
+    _parts: "Parts"
     audit: "AuditTrail | None" = None
     """The audit trail, if there is one."""
     recorder: "Recorder | None" = None
@@ -102,29 +66,29 @@ class Gateway:
     @property
     def store(self) -> "KeptStore":
         """The store of content."""
-        return self._rooms.store
+        return self._parts.store
 
     @property
     def links(self) -> "Links":
         """Links to stored content: none until something serves them."""
-        return self._rooms.links
+        return self._parts.links
 
     @property
     def transfers(self) -> "FileTransfers | None":
         """The files that hosts send and fetch beside the protocol, if they may."""
-        return self._rooms.transfers
+        return self._parts.transfers
 
     @property
     def media(self) -> "CountedMedia":
         """The workers that decode, draw and convert media."""
-        return self._rooms.media
+        return self._parts.media
 
     def preview(self) -> "Shaper":
         """Return a shaper that shows what results become, with a store that nothing else uses, and no describer."""
         from gateway.content.shaping import Shaper
         from gateway.content.store import MemoryStore
 
-        return Shaper(MemoryStore(self.settings.store), self._rooms.media, max_blocks=self.settings.limits.blocks)
+        return Shaper(MemoryStore(self.settings.store), self._parts.media, max_blocks=self.settings.limits.blocks)
 
     def repairer(self) -> "Repairer":
         """The component that repairs requests to model APIs; it shares the store, so it knows hosts' handles."""
@@ -132,7 +96,7 @@ class Gateway:
         from gateway.content.shaping.repair_request import Repairer
 
         history = self.settings.model_proxy.history
-        return Repairer(self.store, RememberingMedia(self._rooms.media), history, self._rooms.describer)
+        return Repairer(self.store, RememberingMedia(self._parts.media), history, self._parts.describer)
 
     def join(self, replica: "ReplicaPort") -> None:
         """Be one of several replicas, from before the first request on."""
@@ -141,7 +105,7 @@ class Gateway:
         def owner_for(upstream: str, caller: Caller) -> str | None:
             return upstreams[upstream].for_principal(caller.principal).owner_for(caller)
 
-        self._rooms.bridge.join(replica.own, replica.state_key)
+        self._parts.bridge.join(replica.own, replica.state_key)
         self.logins.named = lambda secret: f"{replica.own}.{secret}"
         self.router.join(replica, owner_for)
 
@@ -192,7 +156,7 @@ class Gateway:
         difference = compare(self.settings, settings)
         self.settings = live_part(self.settings, settings)
         self.store.resize(self.settings.store)
-        shaper = self._rooms.shaper(self.settings)
+        shaper = self._parts.shaper(self.settings)
         self.pins.reconfigure(self.settings.pins.mode)
         self.upstreams.apply(self.settings.upstreams)
         self.router.reconfigure(self.settings, profiles, shaper)
@@ -294,25 +258,25 @@ async def run_gateway(
     async with (
         recorder or nullcontext(),
         open_audit_trail(settings, reached_by) as audit,
-        _opened(settings, telemetry, call_tool) as rooms,
+        open_parts(settings, telemetry, call_tool) as parts,
     ):
         fetch, limits = _fetching(settings), settings.limits
-        put_tool = PutTool(rooms.store, rooms.links, folders=settings.content.folders, fetch=fetch)
-        own_tools = OwnToolsServer(rooms.store, rooms.media, put_tool)
-        calibration = Calibration(rooms.media, _surroundings(lambda: gateway))
+        put_tool = PutTool(parts.store, parts.links, folders=settings.content.folders, fetch=fetch)
+        own_tools = OwnToolsServer(parts.store, parts.media, put_tool)
+        calibration = Calibration(parts.media, _host_workspace(lambda: gateway))
         arguments = Arguments(
-            rooms.store, limits, rooms.temporary, fetch=fetch, links=rooms.links if over_http else None
+            parts.store, limits, parts.temporary, fetch=fetch, links=parts.links if over_http else None
         )
-        answering = (telemetry, rooms.bridge, calibration, arguments, audit, pins, desk)
+        answering = (telemetry, parts.bridge, calibration, arguments, audit, pins, desk)
         router = Router(
-            *(upstreams, own_tools, rooms.shaper(settings), profiles, settings, profile, *answering),
-            long_calls=rooms.long_calls,
-            admission=rooms.admission,
-            code_mode=rooms.code_mode,
+            *(upstreams, own_tools, parts.shaper(settings), profiles, settings, profile, *answering),
+            long_calls=parts.long_calls,
+            admission=parts.admission,
+            code_mode=parts.code_mode,
             embedder_for=_embedder,
-            files=rooms.transfers,
+            files=parts.transfers,
         )
-        gateway = Gateway(router, upstreams, settings, calibration, pins, logins, desk, rooms, audit, recorder)
+        gateway = Gateway(router, upstreams, settings, calibration, pins, logins, desk, parts, audit, recorder)
         async with upstreams:
             try:
                 yield gateway
@@ -321,43 +285,6 @@ async def run_gateway(
                 raised = error
     if raised is not None:
         raise raised
-
-
-@asynccontextmanager
-async def _opened(settings: Settings, telemetry: "Telemetry", call_tool: "CallTool") -> AsyncGenerator[_Rooms]:
-    from gateway.admission.admission import Admission
-    from gateway.content.arguments.files import temporary_files
-    from gateway.content.describe import open_describer
-    from gateway.content.links.links import Links
-    from gateway.content.media import MediaWorkers
-    from gateway.content.shaping.files import HostFiles
-    from gateway.content.store import open_store
-    from gateway.routing.long_calls import open_long_calls
-    from gateway.telemetry.media import CountedMedia
-    from gateway.upstream.bridging.bridge import open_bridge
-
-    cache = cache_folder(os.environ)
-    admission = telemetry.metrics.admission = Admission(settings.overload, media_workers=settings.media.workers)
-    most_waiting, is_short = admission.capacity.media_queue, admission.pressure.is_short
-    async with (
-        admission.watching(),
-        open_store(settings.store) as store,
-        temporary_files(cache / "arguments" if cache is not None else None) as temporary,
-        MediaWorkers(settings.media, most_waiting=most_waiting, is_short=is_short) as media,
-        open_bridge() as bridge,
-        open_long_calls(settings.long_calls) as long_calls,
-        open_describer(settings.describe, media, call_tool) as describer,
-        HostFiles(settings.files) as files,
-        _open_code_mode(settings, store) as code_mode,
-    ):
-        telemetry.metrics.store = lambda: store.usage
-        telemetry.metrics.media_waiting = lambda: media.waiting
-        telemetry.metrics.long_calls = lambda: len(long_calls)
-        links = Links(settings.content.link_lifetime, settings.gateway.public_url)
-        counted = CountedMedia(media, telemetry.metrics)
-        transfers = _file_transfers(settings, store, links)
-        rooms = (store, links, counted, bridge, long_calls, transfers, describer, files, temporary, admission)
-        yield _Rooms(*rooms, code_mode)
 
 
 def _awaited(
@@ -384,34 +311,7 @@ def _catalogues() -> "Catalogues | None":
     return Catalogues(cache / "catalogues") if cache is not None else None
 
 
-def open_logins(
-    settings: Settings,
-    settings_of: "Callable[[str], UpstreamSettings | None]",
-    on_end: "Callable[[str, str, str | None], None]" = lambda upstream, principal, issuer: None,
-    *,
-    over_http: bool = False,
-    came_with: CameWithOf = lambda _: None,
-) -> "tuple[Logins, LoginDesk]":
-    """Return the logins to the upstreams that have these settings, and the desk that offers them.
-
-    `on_end` is called with each login that ends there; see `LoginDesk`. `came_with` as for `run_gateway`.
-    """
-    from gateway.upstream.authorization.login_desk import LoginDesk
-    from gateway.upstream.authorization.logins import UpstreamLogins
-    from gateway.upstream.authorization.vault import open_vault
-
-    public_url = settings.gateway.public_url if over_http else None
-    vault = open_vault(settings.logins, state_folder(os.environ))
-
-    def subject_of(principal: str) -> str | None:
-        found = came_with(principal)
-        return None if found is None else found.token
-
-    logins = UpstreamLogins(vault, settings_of, public_url=lambda: public_url, subject_of=subject_of)
-    return logins, LoginDesk(logins, on_end)
-
-
-def _surroundings(gateway: "Callable[[], Gateway]") -> "HostWorkspace":
+def _host_workspace(gateway: "Callable[[], Gateway]") -> "HostWorkspace":
     """The parts of this gateway that calibration needs."""
     from anyio import to_thread
 
@@ -458,23 +358,6 @@ def _recorder(record: "RecordOptions", settings: Settings) -> "Recorder":
     from gateway.upstream.recording.recorder import Recorder
 
     return Recorder(record, settings)
-
-
-def _open_code_mode(settings: Settings, store: "KeptStore") -> AbstractAsyncContextManager["CodeMode | None"]:
-    """Open code mode; nothing of it is loaded if it is off."""
-    if not settings.code_mode.enabled:
-        return nullcontext()
-    from gateway.routing.code_mode import open_code_mode
-
-    return open_code_mode(settings.code_mode, store)
-
-
-def _file_transfers(settings: Settings, store: "KeptStore", links: "Links") -> "FileTransfers | None":
-    if not settings.experimental.files:
-        return None
-    from gateway.content.links.file_transfers import FileTransfers
-
-    return FileTransfers(store, links, settings.content.max_upload_bytes)
 
 
 def _fetching(settings: Settings) -> "Fetcher | None":
