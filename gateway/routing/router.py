@@ -66,7 +66,7 @@ from gateway.routing.skills import METHODS as SKILL_METHODS
 from gateway.routing.skills import Skills
 from gateway.routing.tasks import METHODS as TASK_METHODS
 from gateway.routing.tool_catalogues import ToolCatalogues
-from gateway.routing.tool_search import MOST_FOUND, EmbedderFor, ToolSearch
+from gateway.routing.tool_search import MOST_FOUND, EmbedderFor, ToolSearch, query_problem
 from gateway.routing.upstream_instructions import introductions
 from gateway.routing.visible_upstreams import sharing
 from gateway.telemetry import Telemetry
@@ -409,7 +409,13 @@ class Router:
         return self._own_tools.prompts() if useful else ()
 
     async def search_tools(self, words: str, caller: Caller) -> list[str]:
-        """Return the names of the tools that a search for these words finds for a caller, best first."""
+        """Return the names of the tools that a search for these words finds for a caller, best first.
+
+        Raises:
+            InvalidRequest: there are no words, or too many.
+        """
+        if (problem := query_problem(words)) is not None:
+            raise InvalidRequest(problem)
         return (await self._search.best(self.catalogue(caller), words, MOST_FOUND))[0]
 
     def profile_of(self, caller: Caller) -> Profile:

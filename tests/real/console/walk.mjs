@@ -173,7 +173,7 @@ async function doThings(page) {
   const clicked = page.locator("section", { has: page.getByRole("heading", { name: "clicked" }) });
   await clicked.getByText("Change it").click();
   await clicked.getByText("trial: 0 of").click();
-  await clicked.locator("[value=trial__ask]").check();
+  await clicked.locator("[name=offered][value=trial__ask]").check();
   await clicked.getByRole("button", { name: "Show the change" }).click();
   await clicked.getByText("It then has ").waitFor();
   await change(page, clicked.getByRole("button", { name: "Show the change" }));
