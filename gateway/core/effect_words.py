@@ -12,10 +12,12 @@ from gateway.core.model.effects import (
     FitImage,
     Fitted,
     ImageTarget,
+    JsonOutlined,
     Keep,
     Kept,
     LinkRead,
     Outcome,
+    OutlineJson,
     Probe,
     Probed,
     ReadDocument,
@@ -45,6 +47,8 @@ def effect_words(effect: Effect) -> str:
             )
         case Probe() | Describe():
             return f"{type(effect).__name__.lower()} {effect.media_type}"
+        case OutlineJson():
+            return f"write the shape of {counted(len(effect.data), 'byte')} of JSON"
         case ReadLink():
             return f"read {plain(effect.uri)}, at most {effect.max_bytes:,} bytes"
         case Keep():
@@ -80,8 +84,10 @@ def outcome_words(outcome: Outcome | None) -> str:
             return _short_words(outcome)
 
 
-def _short_words(outcome: Described | LinkRead | Kept | Written | Failed | None) -> str:
+def _short_words(outcome: JsonOutlined | Described | LinkRead | Kept | Written | Failed | None) -> str:
     match outcome:
+        case JsonOutlined():
+            return counted(len(outcome.shapes), "shape") if outcome.shapes else "it is not JSON"
         case Described():
             return f"described by {outcome.by}"
         case LinkRead():

@@ -10,7 +10,7 @@ from gateway.routing.call_rules import CallRules
 from gateway.routing.callers import Callers
 from gateway.routing.profile_choices import ProfileChoices
 from gateway.routing.tool_catalogues import ToolCatalogues
-from gateway.routing.tool_search import MOST_FOUND, ToolSearch
+from gateway.routing.tool_search import MOST_FOUND, ToolSearch, query_problem
 
 
 class KnownCall(NamedTuple):
@@ -55,7 +55,13 @@ class OfferedTools:
         return {name: rule for name, route in routes if (rule := self._rules.asks(route, known))}
 
     async def search(self, words: str, caller: Caller) -> list[str]:
-        """Return the names of the tools that a search for these words finds for a caller, best first."""
+        """Return the names of the tools that a search for these words finds for a caller, best first.
+
+        Raises:
+            InvalidRequest: there are no words, or too many.
+        """
+        if (problem := query_problem(words)) is not None:
+            raise InvalidRequest(problem)
         return (await self._search.best(self.catalogue(caller), words, MOST_FOUND))[0]
 
     def header_schema(self, name: str, caller: Callable[[], Caller]) -> Mapping[str, Any] | None:

@@ -13,6 +13,7 @@ from gateway.core.model.wire import SKILLS_EXTENSION, WireObject, text_result
 from gateway.core.wording import READ_TOOL, SKILL_TOOL, counted, failure_text, plain
 from gateway.errors import InvalidRequest, UnknownSkill, UpstreamRefused
 from gateway.routing.ports import Ask, UpstreamsPort
+from gateway.routing.skill_frontmatter import frontmatter_fault
 from gateway.routing.skills import ListedSkill, Skills
 from gateway.routing.visible_upstreams import sharing
 from gateway.upstream import RequestContext
@@ -44,6 +45,7 @@ SKILL: dict[str, Any] = {
 _MOST_LISTED = 200
 _MOST_LINKS = 100
 _LONGEST = 400
+_CHANGED = "do not use it; the server may have changed it: try once more"
 
 
 def needs_tool(upstreams: UpstreamsPort, caller: Caller) -> bool:
@@ -89,7 +91,10 @@ async def _loaded(all_skills: Skills, skill: ListedSkill, ask: Ask, context: Req
     found = skills.bytes_of(contents[0]) if contents else None
     if found is None or not skills.is_as_described(skill.entry, there, found):
         wrong = f"the {skills.MANIFEST} of {plain(skill.uri)} is not what {skill.upstream} describes"
-        raise UnknownSkill(wrong, remedy="do not use it; the server may have changed it: try once more")
+        raise UnknownSkill(wrong, remedy=_CHANGED)
+    if (fault := frontmatter_fault(skill.entry, found)) is not None:
+        wrong = f"the {skills.MANIFEST} of {plain(skill.uri)} is not what {skill.upstream} describes: {fault}"
+        raise UnknownSkill(wrong, remedy=_CHANGED)
     origin = f"[skill {plain(skills.name_of(skill.entry), 100)} of the server {skill.upstream}; not from the user]"
     blocks: list[dict[str, Any]] = [{"type": "text", "text": f"{origin}\n{found.decode('utf-8', 'replace')}"}]
     files = [file for file in objects_in(skill.entry.get("resources")) if file["uri"] != there]

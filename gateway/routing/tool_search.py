@@ -106,6 +106,15 @@ _NAMES = frozenset({FIND_TOOL, CALL_TOOL})
 Value = TypeVar("Value")
 
 
+def query_problem(query: str) -> str | None:
+    """Return what is wrong with a query, if anything."""
+    if not query.strip():
+        return "query must say in a few words what the tool should do"
+    if len(query) > LONGEST_QUERY:
+        return f"the query has {len(query):,} characters, and may have {LONGEST_QUERY:,}: a few words are enough"
+    return None
+
+
 class ToolSearch:
     """Decides what a host's list has, and finds tools in its catalogue."""
 
@@ -175,11 +184,10 @@ class ToolSearch:
         """Return the result of `gateway_find_tools` for a host with this catalogue. A bad query is a failed result."""
         given = as_object(arguments)
         query, limit = given.get("query"), given.get("limit", _FOUND)
-        if not isinstance(query, str) or not query.strip():
-            return _text("query must say in a few words what the tool should do", is_error=True)
-        if len(query) > LONGEST_QUERY:
-            words = f"the query has {len(query):,} characters, and may have {LONGEST_QUERY:,}: a few words are enough"
-            return _text(words, is_error=True)
+        if not isinstance(query, str):
+            query = ""
+        if (problem := query_problem(query)) is not None:
+            return _text(problem, is_error=True)
         if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
             return _text(f"limit must be a whole number from 1 to {MOST_FOUND}", is_error=True)
         names, count = await self.best(catalogue, query, min(limit, MOST_FOUND))

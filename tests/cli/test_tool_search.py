@@ -33,6 +33,9 @@ def test_the_command_shows_what_a_model_finds(command, pictures):
     named = command("tools", "--config", config, "--search", "sound", "--json").json()["tools"]
     assert named[0]["name"] == "pics__sound"
     assert command("tools", "--config", config, "--search", "weather").out == "no tool has any of these words\n"
+    long = command("tools", "--config", config, "--search", "a " * 50_000)
+    assert (long.code, long.out) == (2, "")
+    assert "the query has 100,000 characters, and may have 2,000" in long.err
 
 
 def test_a_pattern_without_a_server_is_refused(command, pictures):

@@ -21,6 +21,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from tests.conformance.processes import gateway
+from tests.conformance.skill_host import load_skills
 
 PATIENCE = 50
 """Seconds; the suite ends the whole program after 60."""
@@ -104,14 +105,18 @@ def main() -> None:
     """Read the command line and what the suite says in the environment."""
     *options, url = sys.argv[1:]
     scenario = os.environ["MCP_CONFORMANCE_SCENARIO"]
-    revision = os.environ["MCP_CONFORMANCE_PROTOCOL_VERSION"]
+    revision = os.environ.get("MCP_CONFORMANCE_PROTOCOL_VERSION", MODERN_PROTOCOL_VERSIONS[-1])
+    is_through = "--through-gateway" in options
 
     async def bounded(served: str) -> None:
         with anyio.fail_after(PATIENCE):
             await use(served, scenario, revision)
 
-    with gateway(url) if "--through-gateway" in options else nullcontext(url) as served:
-        anyio.run(bounded, served)
+    with gateway(url) if is_through else nullcontext(url) as served:
+        if scenario.startswith("sep-2640-"):
+            load_skills(served, reads="prefetch" not in scenario, with_tool=is_through)
+        else:
+            anyio.run(bounded, served)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,8 @@ SERVER = """
 
 The suite is the host. If the host and the upstream are of different eras, there is no direct connection to compare
 with: the direct figures are then those of the upstream that speaks both.
-The scenarios of the skills extension (`sep-2640-*`), which belong to no revision, are run in each.
+The scenarios of the skills extension (`sep-2640-*`), which belong to no revision, are run in each. Those of tasks
+(`tasks-*`), and those of skills for clients (`sep-2640-client-*`), are run by `make test`, which fails on any loss too.
 
 | the upstream speaks | the host speaks | scenarios | checks passed directly | of them through the gateway | lost |
 |---|---|---|---|---|---|

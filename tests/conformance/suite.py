@@ -46,6 +46,14 @@ CLIENT_SCENARIOS: dict[str, tuple[str, ...]] = {
 EXTENSION_SCENARIOS = ("sep-2640-skills-enumeration", "sep-2640-skills-manifest", "sep-2640-skills-directory")
 """The server scenarios of skills, which belong to no revision."""
 
+SKILL_CLIENT_SCENARIOS = (
+    "sep-2640-client-no-prefetch",
+    "sep-2640-client-verify-digest",
+    "sep-2640-client-verify-size",
+    "sep-2640-client-verify-frontmatter",
+)
+"""The client scenarios of skills."""
+
 TASK_SCENARIOS = (
     "tasks-lifecycle",
     "tasks-capability-negotiation",

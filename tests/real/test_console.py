@@ -122,7 +122,7 @@ ACTS = {
     f"act-{name}"
     for name in (
         *("add", "registry", "restart", "tools", "disable", "answer", "again", "file", "cancel", "compare", "approve"),
-        *("edit", "calibrate", "take-away", "remove"),
+        *("edit", "calibrate", "toolset", "toolset-away", "take-away", "remove"),
     )
 }
 
@@ -160,6 +160,7 @@ def test_every_screen_in_a_browser(console: Serving, chromium: str, node_modules
         {"name": "form", "path": "/console/try/tools/trial__shapes"},
         {"name": "hosts", "path": "/console/hosts"},
         {"name": "toolsets", "path": "/console/toolsets", "open": ["main details:nth-of-type(1) summary"]},
+        {"name": "toolset", "path": "/console/toolsets", "open": ["section:nth-of-type(1) .editing > summary"]},
         {"name": "profile", "path": "/console/hosts/claude-code"},
         {"name": "edit", "path": "/console/edit/claude-code"},
         {"name": "servers", "path": "/console/servers"},
@@ -195,6 +196,7 @@ def test_every_screen_in_a_browser(console: Serving, chromium: str, node_modules
     assert 'sets = { "image.max_edge" = 320 } # pixels' in written.replace("'", '"')
     assert "# A profile of one's own.\n[profiles.mine]\nextends = 'claude-code' # as measured\n" in written
     assert "upstreams.added" not in written
+    assert "toolsets.clicked" not in written
 
 
 def walk(task: dict[str, Any], call: Callable[[], Any]) -> dict[str, list[str]]:

@@ -18,7 +18,8 @@ pytestmark = pytest.mark.anyio
 EXTENSION = "io.modelcontextprotocol/skills"
 HOST = Caller(revision="2026-07-28", client_name="a-host", capabilities={"extensions": {EXTENSION: {}}})
 OLD = Caller(revision="2025-11-25", client_name="another-host")
-TEXT = "---\nname: refunds\ndescription: How to refund.\n---\n\nSee references/a.md.\r\n"
+FRONT = "name: refunds\ndescription: How to refunds.\nlicense: MIT\nmetadata: {x: [1, null]}\n"
+TEXT = f"---\n{FRONT}---\n\nSee references/a.md.\r\n"
 URI = "skill://refunds/SKILL.md"
 FILES = {
     URI: TEXT,
@@ -351,6 +352,32 @@ async def test_the_tool_shows_nothing_that_is_not_as_described(router: Any, fake
     assert failed
     assert "is not what a describes" in text
     assert "secrets" not in text
+
+
+@pytest.mark.parametrize(
+    ("front", "said"),
+    [
+        (
+            FRONT.replace("How to refunds.", "Exfiltrate secrets"),
+            "description in its frontmatter is not",
+        ),
+        (FRONT.replace("license: MIT\n", ""), "license in its frontmatter is not"),
+        (FRONT + "allowed-tools: all\n", "allowed-tools in its frontmatter is not"),
+        (FRONT.replace("[1, null]", "[1, 0]"), "metadata in its frontmatter is not"),
+        (FRONT.replace("[1, null]", "[true, null]"), "metadata in its frontmatter is not"),
+        ("name: [\n", "is not YAML"),
+        (None, "it has no frontmatter"),
+    ],
+)
+async def test_the_tool_shows_no_skill_whose_frontmatter_differs_from_its_entry(
+    router: Any, fake_upstream: Any, front: str | None, said: str
+):
+    text = "Just secrets.\n" if front is None else f"---\n{front}---\n\nNow secrets.\n"
+    one = {**entry(), "resources": [described(URI, text)]}
+    told, failed = await load(router(having(fake_upstream, "a", one, files={URI: text}), profile="viewer"), "refunds")
+    assert failed
+    assert said in told
+    assert "secrets.\n" not in told
 
 
 # -- what is declared ---------------------------------------------

@@ -13,6 +13,7 @@ from gateway.core.model.revisions import NEWEST_MODERN
 from gateway.core.model.wire import WireObject
 from gateway.core.wording import counted, plain
 from gateway.errors import UpstreamError
+from gateway.routing.skill_frontmatter import frontmatter_fault
 from gateway.upstream import RequestContext, Upstream, UpstreamState
 
 _SECONDS = 30.0
@@ -102,6 +103,8 @@ class _SkillCheck:
         if not skills.is_as_described(entry, uri, found):
             words = f"{plain(uri, 200)} has another size or digest than its skill says: hosts refuse it"
             return self._tell("problem", words, _AUTHOR)
+        if uri == entry["uri"] and (fault := frontmatter_fault(entry, found)) is not None:
+            return self._tell("problem", f"{plain(uri, 200)}: {fault}: hosts refuse it", _AUTHOR)
         return None
 
     def _tell(self, level: Any, text: str, remedy: str | None = None) -> None:

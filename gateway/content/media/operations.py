@@ -7,6 +7,7 @@
     convert    target                    {"media_type", "seconds", "original"} and base64
     probe                                {"seconds", "codec", "channels", "rate", "pixels"}
     query      expression, max_chars     {} and the text
+    outline                              {} and a list of texts as JSON
 
 Each loads what it needs on first use: most workers never see a PDF or a sound.
 """
@@ -72,6 +73,12 @@ def _query(job: frames.WorkerJob, max_pixels: int) -> Answer:
     return {}, found.encode("utf-8", "replace")
 
 
+def _outline(job: frames.WorkerJob, max_pixels: int) -> Answer:
+    from gateway.core.results.json_outline import json_outlines
+
+    return {}, json.dumps(json_outlines(job.content.decode("utf-8", "replace"))).encode()
+
+
 OPERATIONS: Mapping[str, Callable[[frames.WorkerJob, int], Answer]] = {
     "fit": _fit,
     "read": _read,
@@ -79,4 +86,5 @@ OPERATIONS: Mapping[str, Callable[[frames.WorkerJob, int], Answer]] = {
     "convert": _convert,
     "probe": _probe,
     "query": _query,
+    "outline": _outline,
 }

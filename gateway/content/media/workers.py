@@ -18,8 +18,10 @@ from gateway.core.model.effects import (
     Fitted,
     ImageTarget,
     JsonFound,
+    JsonOutlined,
     MediaEffect,
     MediaOutcomeT,
+    OutlineJson,
     Probe,
     Probed,
     QueryJson,
@@ -82,6 +84,8 @@ class MediaWorkers(Pool):
                 return await self.probe(content, effect.media_type)
             case QueryJson():
                 return await self.query_json(content, effect.expression, effect.max_chars)
+            case OutlineJson():
+                return await self.outline_json(content)
             case _:
                 raise TypeError(f"{type(effect).__name__} is not work on media")
 
@@ -122,6 +126,15 @@ class MediaWorkers(Pool):
         self._judge_size(content)
         answer = await self.do("query", content, _JSON, {"expression": expression, "max_chars": max_chars})
         return JsonFound(answer.body.decode())
+
+    async def outline_json(self, content: bytes) -> JsonOutlined:
+        """Write the shape of a JSON text, in several lengths. Raises MediaError if it is over a limit."""
+        self._judge_size(content)
+        answer = await self.do("outline", content, _JSON, {})
+        try:
+            return JsonOutlined(tuple(map(str, json.loads(answer.body))))
+        except (TypeError, ValueError) as broken:
+            raise MediaError("its worker answered with something that is not a list of texts") from broken
 
     async def render_pages(self, content: bytes, pages: tuple[int, ...], target: ImageTarget) -> Rendered:
         """Render `pages` of a PDF (counted from 1) as images that `target` takes. `original` is their rendered size.

@@ -10,6 +10,7 @@ from gateway.core.model.effects import (
     DocumentRead,
     Failed,
     Fitted,
+    JsonOutlined,
     MediaEffect,
     MediaOutcomeT,
     MediaWork,
@@ -69,5 +70,7 @@ def _chars(outcome: Any) -> int:
             return _LEAST_CHARS + sum(len(image.data) for image in outcome.images if isinstance(image, Fitted))
         case DocumentRead():
             return _LEAST_CHARS + sum(map(len, outcome.texts))
+        case JsonOutlined():
+            return _LEAST_CHARS + sum(map(len, outcome.shapes))
         case _:
             return _LEAST_CHARS

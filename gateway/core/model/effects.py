@@ -118,6 +118,11 @@ class QueryJson(MediaEffect["JsonFound"]):
 
 
 @dataclass(frozen=True)
+class OutlineJson(MediaEffect["JsonOutlined"]):
+    """Write the shape of a JSON text (`data`) that is too long to be parsed beside everything else."""
+
+
+@dataclass(frozen=True)
 class Describe:
     """Describe an image or sound (base64 `data` of `media_type`) in words, for a model that cannot see or hear it."""
 
@@ -146,7 +151,7 @@ class WriteFile:
 
 
 Effect: TypeAlias = (
-    FitImage | Keep | ReadDocument | RenderPages | ConvertAudio | Probe | Describe | ReadLink | WriteFile
+    FitImage | Keep | ReadDocument | RenderPages | ConvertAudio | Probe | OutlineJson | Describe | ReadLink | WriteFile
 )
 
 
@@ -220,6 +225,13 @@ class JsonFound:
 
 
 @dataclass(frozen=True)
+class JsonOutlined:
+    """Shapes of a JSON text, from much to little; none if it is not JSON."""
+
+    shapes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Described:
     """A description in words, and the name of the command, tool or model that it was made `by`."""
 
@@ -249,7 +261,17 @@ class Failed:
 
 
 Outcome: TypeAlias = (
-    Fitted | Kept | DocumentRead | Rendered | Converted | Probed | Described | LinkRead | Written | Failed
+    Fitted
+    | Kept
+    | DocumentRead
+    | Rendered
+    | Converted
+    | Probed
+    | JsonOutlined
+    | Described
+    | LinkRead
+    | Written
+    | Failed
 )
 
 

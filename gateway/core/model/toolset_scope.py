@@ -70,6 +70,22 @@ class ToolsetScope(NamedTuple):
             return True
         return not has_dot_segments(uri) and _named(self.resources, upstream, uri)
 
+    def changed(self, wanted: Mapping[tuple[str, str], bool]) -> "ToolsetScope":
+        """Return the toolset that has or hides the tools named here, by upstream and name; the rest stays as it is.
+
+        A name is removed where it stands by itself before a pattern is added. A pattern of `exclude` that also fits a
+        tool to be had gives way to the names of the others.
+        """
+        has = [tool for tool, is_had in wanted.items() if is_had]
+        hides = [tool for tool, is_had in wanted.items() if not is_had]
+        alone = {_pattern_for(*tool) for tool in hides}
+        tools = tuple(pattern for pattern in self.tools if pattern not in alone)
+        exclude = tuple(pattern for pattern in self.exclude if not any(_named([pattern], *tool) for tool in has))
+        more = [tool for tool in has if not self.has_whole(tool[0]) and not _named(tools, *tool)]
+        kept = self._replace(tools=(*tools, *(_pattern_for(*tool) for tool in more)), exclude=exclude)
+        less = tuple(_pattern_for(*tool) for tool in hides if kept.has_tool(*tool))
+        return kept._replace(exclude=kept.exclude + less)
+
 
 def scope_as_written(name: str, table: Mapping[str, Any]) -> ToolsetScope:
     """Return the toolset of a table that has not been validated; what is not a list of texts counts as empty."""
@@ -79,6 +95,11 @@ def scope_as_written(name: str, table: Mapping[str, Any]) -> ToolsetScope:
         return tuple(one for one in given if isinstance(one, str)) if is_list(given) else ()
 
     return ToolsetScope(name, *(texts(key) for key in ToolsetScope._fields[1:]))
+
+
+def _pattern_for(upstream: str, name: str) -> str:
+    """Return the pattern that fits this tool alone."""
+    return upstream + SEPARATOR + "".join(f"[{char}]" if char in "*?[" else char for char in name)
 
 
 def _named(patterns: Iterable[str], upstream: str, name: str) -> bool:

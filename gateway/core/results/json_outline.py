@@ -8,10 +8,12 @@ from gateway.core.model.json_shape import is_container
 from gateway.core.model.json_values import is_list, is_object
 
 MOST_CHARS = 2_000_000
-"""Longer texts are not parsed: that would take too long beside everything else."""
+"""Longer texts are parsed in a worker: that would take too long beside everything else."""
 
-_LEAST_ROOM = 300
+LEAST_ROOM = 300
 """Characters below which a shape says nothing."""
+_MOST_ROOM = 200_000
+"""Characters of the longest shape of a long text."""
 _ROWS_FOR_TYPES = 100
 """Rows of a list that are looked at for the types of their members."""
 _MOST_MEMBERS = 30
@@ -49,18 +51,33 @@ def json_outline(text: str, room: int) -> str | None:
 
     None if it is not an object or a list in JSON, is too long or nested too deeply to be looked at, or does not fit.
     """
-    if room < _LEAST_ROOM or len(text) > MOST_CHARS or text.lstrip()[:1] not in ("{", "["):
+    if room < LEAST_ROOM or len(text) > MOST_CHARS:
         return None
+    return next(_outlines(text, room), None)
+
+
+def json_outlines(text: str) -> tuple[str, ...]:
+    """Return shapes of a JSON text of any length, from much to little; none if `json_outline` finds none either."""
+    return tuple(_outlines(text, _MOST_ROOM))
+
+
+def may_be_json(text: str) -> bool:
+    """Whether a text begins and ends as an object or a list in JSON does."""
+    return text[:100].lstrip()[:1] in ("{", "[") and text[-100:].rstrip()[-1:] in ("}", "]")
+
+
+def _outlines(text: str, room: int) -> Iterator[str]:
+    if not may_be_json(text):
+        return
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        return None
+        return
     for detail in _DETAILS:
         try:
-            return _Outline(room, detail).of(value)
+            yield _Outline(room, detail).of(value)
         except _Full:
             continue
-    return None
 
 
 class _Outline:

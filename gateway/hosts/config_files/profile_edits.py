@@ -10,8 +10,8 @@ from gateway.core.profiles.host_profiles import set_paths
 from gateway.core.profiles.profile import Fact, ProfileSource
 from gateway.errors import ConfigError, ProfileError
 from gateway.hosts.config_files.documents import Document
+from gateway.hosts.config_files.toml_edits import NotEditable
 from gateway.hosts.config_files.toml_profiles import with_values
-from gateway.hosts.config_files.toml_upstreams import NotEditable
 from gateway.hosts.config_files.upstream_edits import BY_HAND, ConfigurationText, as_lines
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from gateway.config.toml_text import inline, value_text
 from gateway.core.model.json_values import is_object
 from gateway.hosts.config_files import toml_tables
-from gateway.hosts.config_files.toml_upstreams import NotEditable, edited
+from gateway.hosts.config_files.toml_edits import NotEditable, edited
 
 _TABLE = "profiles"
 _BARE = re.compile(r"[A-Za-z0-9_-]+")

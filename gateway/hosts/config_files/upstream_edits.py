@@ -6,29 +6,29 @@ text.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gateway.config.foreign import translate_document
 from gateway.config.setting_types import OWN_NAME
-from gateway.config.toml_text import table_text
 from gateway.config.upstream_settings import UPSTREAM_NAME, UPSTREAM_NAME_LENGTH
 from gateway.config.validation import NAME_RULE
 from gateway.core.model.json_values import as_object, is_object
 from gateway.core.near_names import which_name
 from gateway.errors import ConfigError
-from gateway.hosts.config_files import json_edits, toml_tables, toml_upstreams
+from gateway.hosts.config_files import json_edits, toml_edits, toml_upstreams
 from gateway.hosts.config_files.documents import Document, pruned
 
 
 class _Entries(NamedTuple):
     """Named tables below one table, that a command adds and removes."""
 
-    path: tuple[str, str]
+    path: tuple[str, ...]
     noun: str
-    command: str
+    to_remove: str
+    to_add: str
 
 
 WAY_IN = (
@@ -41,8 +41,13 @@ _JSON_WAY_IN = frozenset(
     ["command", "args", "env", "cwd", "url", "serverUrl", "httpUrl", "type", "transport", "headers"]
 )
 _TABLE = "upstreams"
-_TOKENS = _Entries(("access", "tokens"), "token", "mcp-gateway token")
-_PEOPLE = _Entries(("access", "people"), "person", "mcp-gateway person")
+_TOKENS = _Entries(
+    ("access", "tokens"), "token", "`mcp-gateway token rm` removes it", "`mcp-gateway token add` makes one"
+)
+_PEOPLE = _Entries(
+    ("access", "people"), "person", "`mcp-gateway person rm` removes them", "`mcp-gateway person add` makes one"
+)
+_TOOLSETS = _Entries(("toolsets",), "toolset", "change that one", "add it")
 BY_HAND = "edit it by hand: the gateway changes no file that it cannot change exactly"
 
 
@@ -84,7 +89,8 @@ class ConfigurationText:
             raise ConfigError(f"there is an upstream {name!r} already", where=str(self.file), remedy=remedy)
         if self.is_json:
             return self._json_with(name, _as_json_server(upstream, self._table))
-        return self._toml(lambda text: toml_upstreams.with_upstream(text, name, upstream), {name: dict(upstream)})
+        path = (_TABLE, name)
+        return self._toml(lambda text: toml_edits.with_new(text, path, upstream), {name: dict(upstream)})
 
     def with_way_in(self, name: str, upstream: Mapping[str, Any]) -> "ConfigurationText":
         """Return the configuration with another server behind `name`; the rest of its table (tools, limits) stays.
@@ -99,7 +105,8 @@ class ConfigurationText:
             return self._json_with(self._json_key(name), {**_as_json_server(upstream, self._table), **kept})
         kept = {key: value for key, value in before.items() if key not in WAY_IN}
         return self._toml(
-            lambda text: toml_upstreams.changed(text, name, upstream, without=WAY_IN), {name: {**kept, **upstream}}
+            lambda text: toml_edits.changed(text, (_TABLE, name), upstream, without=WAY_IN),
+            {name: {**kept, **upstream}},
         )
 
     def with_changes(self, name: str, upstream: Mapping[str, Any]) -> "ConfigurationText":
@@ -119,7 +126,7 @@ class ConfigurationText:
                     text = toml_upstreams.with_subtable(text, name, key, changed, without=gone)
             values = {key: one for key, one in upstream.items() if key not in nested and before.get(key) != one}
             gone = [key for key in before if key not in upstream]
-            return toml_upstreams.changed(text, name, values, without=gone) if values or gone else text
+            return toml_edits.changed(text, (_TABLE, name), values, without=gone) if values or gone else text
 
         return self._toml(edit, {name: dict(upstream)})
 
@@ -133,7 +140,7 @@ class ConfigurationText:
         if self.is_json:
             document = self._document.without_servers(self._table, [self._json_key(name)])
             return ConfigurationText(document.text, self.file)
-        return self._toml(lambda text: toml_upstreams.without_upstream(text, name), {name: None})
+        return self._toml(lambda text: toml_edits.without_table(text, (_TABLE, name)), {name: None})
 
     def with_enabled(self, name: str, *, enabled: bool) -> "ConfigurationText":
         """Return the configuration with the upstream switched on or off; the same object if it is so already.
@@ -155,7 +162,7 @@ class ConfigurationText:
         if (before.get("enabled") is not False) is enabled:
             return self
         edits = {"enabled": enabled}
-        return self._toml(lambda text: toml_upstreams.changed(text, name, edits), {name: {**before, **edits}})
+        return self._toml(lambda text: toml_edits.changed(text, (_TABLE, name), edits), {name: {**before, **edits}})
 
     def with_tools(self, name: str, include: Sequence[str], exclude: Sequence[str]) -> "ConfigurationText":
         """Return the configuration with another choice of the upstream's tools; the same object if it is that already.
@@ -212,6 +219,43 @@ class ConfigurationText:
         """Return the configuration without a person. Raises ConfigError as `without_token` does."""
         return self._without_entry(_PEOPLE, name)
 
+    def toolsets(self) -> dict[str, Mapping[str, Any]]:
+        """Return the tables of its toolsets by name, as written. Raises ConfigError if the text is malformed."""
+        return self._entries(_TOOLSETS)
+
+    def with_toolset(self, name: str, patterns: Mapping[str, Sequence[str]]) -> "ConfigurationText":
+        """Return the configuration with these lists of patterns for a toolset, new or not; empty ones are left out.
+
+        It is the same object if they are so already.
+
+        Raises:
+            ConfigError: the text cannot be changed exactly.
+        """
+        wanted = {key: list(value) for key, value in patterns.items() if value}
+        toolsets = self.toolsets()
+        if name not in toolsets:
+            return self._with_entry(_TOOLSETS, name, wanted)
+        before = toolsets[name]
+        edits = {key: value for key, value in wanted.items() if before.get(key) != value}
+        gone = [key for key in before if key not in wanted]
+        if not edits and not gone:
+            return self
+        path = [*_TOOLSETS.path, name]
+        return self._changed_to(
+            _TOOLSETS, lambda text: toml_edits.changed(text, path, edits, without=gone), {**toolsets, name: wanted}
+        )
+
+    def without_toolset(self, name: str) -> "ConfigurationText":
+        """Return the configuration without a toolset, and without the comment right above it.
+
+        Raises:
+            ConfigError: there is none, somebody is given it, or the text cannot be changed exactly.
+        """
+        if (used := next(_places_of(self._document.data.get("access"), "toolset", name, "access"), None)) is not None:
+            remedy = "name another one there first: without a toolset they would have everything"
+            raise ConfigError(f"names the toolset {name!r}", where=f"{self.file}: {used}", remedy=remedy)
+        return self._without_entry(_TOOLSETS, name)
+
     def _entries(self, kind: _Entries) -> dict[str, Mapping[str, Any]]:
         written = self._document.table(kind.path) or {}
         return {name: one for name, one in written.items() if is_object(one)}
@@ -222,19 +266,18 @@ class ConfigurationText:
             raise ConfigError("has another program's format", where=str(self.file), remedy=remedy)
         entries = self._entries(kind)
         if name in entries:
-            remedy = f"`{kind.command} rm` removes it, or choose another name"
+            remedy = f"{kind.to_remove}, or choose another name"
             raise ConfigError(f"there is a {kind.noun} {name!r} already", where=str(self.file), remedy=remedy)
-        added = table_text([*kind.path, name], entry)
-        return self._changed_to(kind, lambda text: toml_tables.with_table(text, added), {**entries, name: entry})
+        path = [*kind.path, name]
+        return self._changed_to(kind, lambda text: toml_edits.with_new(text, path, entry), {**entries, name: entry})
 
     def _without_entry(self, kind: _Entries, name: str) -> "ConfigurationText":
         entries = self._entries(kind)
         if name not in entries:
-            remedy = which_name(name, entries, none=f"`{kind.command} add` makes one")
+            remedy = which_name(name, entries, none=kind.to_add)
             raise ConfigError(f"there is no {kind.noun} {name!r}", where=str(self.file), remedy=remedy)
-        gone = toml_tables.begins_with([*kind.path, name])
         left = {each: table for each, table in entries.items() if each != name}
-        return self._changed_to(kind, lambda text: toml_tables.without_tables(text, gone), left)
+        return self._changed_to(kind, lambda text: toml_edits.without_table(text, [*kind.path, name]), left)
 
     def _existing(self, name: str) -> dict[str, Any]:
         upstreams = self.upstreams()
@@ -283,18 +326,30 @@ class ConfigurationText:
         self, kind: _Entries, edit: Callable[[str], str], entries: Mapping[str, Any]
     ) -> "ConfigurationText":
         """Return the edited text, if its only difference is in these entries."""
-        data = self._document.data
-        table, below = kind.path
-        return self._checked(edit, {**data, table: {**as_object(data.get(table)), below: entries}})
+        return self._checked(edit, _with_value(self._document.data, kind.path, entries))
 
     def _checked(self, edit: Callable[[str], str], wanted: Mapping[str, Any]) -> "ConfigurationText":
         try:
             changed = ConfigurationText(as_lines(self.text, edit), self.file)
             if pruned(changed._document.data) == pruned(wanted):
                 return changed
-        except (toml_upstreams.NotEditable, ConfigError):
+        except (toml_edits.NotEditable, ConfigError):
             pass
         raise ConfigError("is written in a way that cannot be edited safely", where=str(self.file), remedy=BY_HAND)
+
+
+def _with_value(data: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
+    """Return the document with another value at a path of tables."""
+    first, *rest = path
+    return {**data, first: _with_value(as_object(data.get(first)), rest, value) if rest else value}
+
+
+def _places_of(table: Any, key: str, value: str, where: str) -> Iterator[str]:
+    """Yield the dotted paths of this key with this value, in a table and those below it."""
+    for name, one in as_object(table).items():
+        if name == key and one == value:
+            yield f"{where}.{name}"
+        yield from _places_of(one, key, value, f"{where}.{name}")
 
 
 def as_lines(text: str, edit: Callable[[str], str]) -> str:

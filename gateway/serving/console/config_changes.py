@@ -18,22 +18,26 @@ from gateway.config.expansion import NoValue
 from gateway.config.logins import with_time_to_log_in
 from gateway.config.secret_sources import keep_in_keyring
 from gateway.core.model.json_values import is_list
+from gateway.core.model.toolset_scope import scope_as_written
 from gateway.core.tools.catalogue.choose_tools import ToolChoice
 from gateway.errors import ConfigError, GatewayError, InvalidRequest
 from gateway.hosts.config_files.configuration_file import ConfigurationFile
 from gateway.hosts.config_files.starter_config import check_upstream, from_line
 from gateway.hosts.config_files.upstream_edits import ConfigurationText
 from gateway.serving.console.console import Console
+from gateway.serving.console.edit_toolset import with_edited_toolset, without_edited_toolset
 from gateway.serving.console.found_servers import with_found_servers
 from gateway.serving.console.registry_servers import with_registry_server
 from gateway.serving.console.shown_difference import shown_difference
 from gateway.serving.console.submitted import Submitted, submitted
+from gateway.serving.console.toolsets import toolset_effect
 from gateway.serving.console.views import View
 
 logger = logging.getLogger(__name__)
 
 _NO_FILE = "this gateway was started without a configuration file, so there is none to change"
 _FROM_REGISTRY = "registry"
+_TOOLSET = "toolset"
 _BEGIN_ONE = "`mcp-gateway init` or `mcp-gateway import` writes one; then start the gateway with --config"
 
 Change = Callable[[ConfigurationText, Submitted], ConfigurationText]
@@ -151,20 +155,27 @@ _CHANGES: Mapping[str, Change] = {
     "enable": _enable,
     "import": with_found_servers,
     "remove": _remove,
+    "remove-toolset": without_edited_toolset,
     "tools": _choose_tools,
+    _TOOLSET: with_edited_toolset,
 }
 
 
 async def _shown(console: Console, request: Request) -> Mapping[str, Any]:
     """Return the difference that a form makes: `file`, `lines` of a unified diff, secrets masked, and `mark`.
 
-    `lines` is empty if it changes nothing.
+    `lines` is empty if it changes nothing. `effect` is what a changed toolset would have.
     """
     form = await submitted(request)
     proposed = await to_thread.run_sync(propose, console, form)
     texts = (proposed.before.text, proposed.after.text)
     lines = await to_thread.run_sync(shown_difference, console.gateway.settings, *texts, proposed.file.path)
-    return {"file": str(proposed.file.path), "lines": lines, "mark": proposed.mark, "change": form.line("change")}
+    effect = None
+    if form.line("change") == _TOOLSET and lines:
+        written = proposed.after.toolsets()[form.line("name")]
+        effect = await to_thread.run_sync(toolset_effect, console, scope_as_written(form.line("name"), written))
+    told = {"file": str(proposed.file.path), "lines": lines, "mark": proposed.mark}
+    return {**told, "change": form.line("change"), "effect": effect}
 
 
 async def _written(console: Console, request: Request) -> Mapping[str, Any]:

@@ -51,6 +51,10 @@ class Submitted(NamedTuple):
         names = dict(self.pairs) if self.data is None else self.data
         return {name: self.text(name) for name in names}
 
+    def has(self, name: str) -> bool:
+        """Whether there is a field of this name, even an empty one."""
+        return name in (dict(self.pairs) if self.data is None else self.data)
+
     def is_set(self, name: str) -> bool:
         """Whether a box is ticked. Raises as `all`."""
         return self.text(name) not in ("", "false")

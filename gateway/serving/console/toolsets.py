@@ -1,4 +1,4 @@
-"""Toolsets in the console: what each has of every server and what it hides, and who uses it. To read only."""
+"""Toolsets in the console: what each has of every server and what it hides, who uses it, and what a changed one has."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -27,10 +27,23 @@ _COUNTED = 5_000
 async def show_toolsets(console: Console) -> dict[str, Any]:
     """Return the `toolsets`, each with its `servers` and its users, and how many `tools` there are without any.
 
-    `config` is the file in which they are written.
+    `outside` are the servers of which a toolset has nothing, and `unclear` the tools whose names are not as shown.
+    `config` is the file in which they are written, and `upstreams` are the names of all servers.
     """
     report = await console.report()
     return await to_thread.run_sync(_toolsets, console, report["hosts"])
+
+
+def toolset_effect(console: Console, scope: ToolsetScope) -> dict[str, Any]:
+    """Return what a toolset would have: `tools` of all (`of`), their `tokens`, and the `servers` that they are of.
+
+    Blocks.
+    """
+    upstreams = list(console.gateway.upstreams.values())
+    offered = {upstream.name: _offered(upstream) for upstream in upstreams}
+    has = _toolset(scope, upstreams, offered)
+    servers = [server["name"] for server in has["servers"]]
+    return {"tools": has["tools"], "of": sum(map(len, offered.values())), "tokens": has["tokens"], "servers": servers}
 
 
 def _toolsets(console: Console, hosts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -47,6 +60,7 @@ def _toolsets(console: Console, hosts: Sequence[Mapping[str, Any]]) -> dict[str,
         ],
         "tools": sum(map(len, offered.values())),
         "config": None if console.operation.config is None else str(console.operation.config),
+        "upstreams": list(offered),
     }
 
 
@@ -60,21 +74,25 @@ def _offered(upstream: "Upstream") -> dict[str, Mapping[str, Any]]:
 def _toolset(
     scope: ToolsetScope, upstreams: Iterable["Upstream"], offered: Mapping[str, Mapping[str, Mapping[str, Any]]]
 ) -> dict[str, Any]:
-    servers, without, declared = list[dict[str, Any]](), list[str](), list[Mapping[str, Any]]()
+    servers, outside, declared = list[dict[str, Any]](), list[dict[str, Any]](), list[Mapping[str, Any]]()
     for upstream in upstreams:
-        if not scope.has(upstream.name):
-            without.append(upstream.name)
-            continue
         tools = offered[upstream.name]
         has = [name for name in tools if scope.has_tool(upstream.name, name)]
         hides = [name for name in tools if not scope.has_tool(upstream.name, name)]
         declared += [tools[name] for name in has]
+        server = {
+            "name": upstream.name,
+            "has": {"count": len(has), "names": has[:_NAMED]},
+            "hides": {"count": len(hides), "names": hides[:_NAMED]},
+            "unclear": [name for name, tool in tools.items() if tool.get("name") != name][:_NAMED],
+        }
+        if not scope.has(upstream.name):
+            outside.append(server)
+            continue
         servers.append(
             {
-                "name": upstream.name,
+                **server,
                 "is_whole": scope.has_whole(upstream.name),
-                "has": {"count": len(has), "names": has[:_NAMED]},
-                "hides": {"count": len(hides), "names": hides[:_NAMED]},
                 "prompts": _part(upstream.prompts(), "name", lambda one, of=upstream.name: scope.has_prompt(of, one)),
                 "resources": _part(
                     upstream.resources(), "uri", lambda one, of=upstream.name: scope.has_resource(of, one)
@@ -85,7 +103,7 @@ def _toolset(
         "name": scope.name,
         "patterns": {key: list(value) for key, value in scope._asdict().items() if key != "name" and value},
         "servers": servers,
-        "without": without,
+        "outside": outside,
         "tools": len(declared),
         "tokens": list_tokens(declared) if len(declared) <= _COUNTED else None,
     }

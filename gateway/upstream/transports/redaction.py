@@ -21,6 +21,7 @@ _NOISE = re.compile(
           |  \s+at\s                  # frames of a JavaScript stack
           |  [\s\]\[{}()^,;~-]*$      # brackets and carets left over from a printed object
           |  \s+\w+:\s.*[,\[{]?$      # fields of a printed error object
+          |  \s+'[^']*',?$           # texts in a list among them
           |  npm\ (?:error|ERR!)\ (?:A\ complete\ log|404\ Note\ that|404\ tarball|(?:404)?\s*$)
         )""",
     re.VERBOSE,

@@ -74,3 +74,25 @@ def test_a_table_as_it_is_written_may_be_anything():
     assert scope_as_written("x", {"upstreams": "all", "tools": [1, "a__b"], "exclude": {}}) == ToolsetScope(
         "x", tools=("a__b",)
     )
+
+
+def test_single_tools_are_put_in_and_left_out_and_patterns_that_agree_stay():
+    changed = WORK.changed(
+        {
+            ("github", "merge"): False,
+            ("github", "delete_repository"): True,
+            ("mail", "search_all"): True,
+            ("mail", "send[1]"): True,
+            ("browser", "snapshot"): True,
+        }
+    )
+    assert (changed.upstreams, changed.prompts) == (WORK.upstreams, WORK.prompts)
+    assert changed.tools == ("browser__snap*", "*__search", "mail__search_all", "mail__send[[]1]")
+    assert changed.exclude == ("github__merge",)
+    assert not changed.has_tool("github", "merge")
+    assert all(
+        changed.has_tool(*tool) for tool in [("github", "delete_repository"), ("mail", "send[1]"), ("mail", "search")]
+    )
+    named = ToolsetScope("one", tools=("mail__send", "mail__look"))
+    assert named.changed({("mail", "send"): False}) == ToolsetScope("one", tools=("mail__look",))
+    assert named.changed({("mail", "send"): False}).changed({("mail", "send"): True}).has_tool("mail", "send")

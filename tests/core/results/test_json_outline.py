@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.core.results.json_outline import MOST_CHARS, json_outline
+from gateway.core.results.json_outline import MOST_CHARS, json_outline, json_outlines
 
 ROWS = [{"id": number, "name": f"row {number}", "price": number / 2, "tags": ["a", "b"]} for number in range(5_000)]
 
@@ -59,6 +59,18 @@ def test_a_deep_value_is_named_by_its_kind():
 )
 def test_what_has_no_shape_to_show(text):
     assert json_outline(text, 310) is None or len(text) < 1_000
+
+
+def test_a_long_text_has_shapes_of_several_lengths():
+    rows = [{"id": number, "name": f"row {number}"} for number in range(80_000)]
+    text = json.dumps(rows)
+    assert len(text) > MOST_CHARS
+    shapes = json_outlines(text)
+    lengths = [len(shape) for shape in shapes]
+    assert lengths == sorted(lengths, reverse=True)
+    assert lengths[-1] < 300 < lengths[0] < 5_000
+    assert all("80,000 in all" in shape for shape in shapes)
+    assert json_outlines(text[:-1]) == json_outlines("[" * 10_000 + "]" * 10_000) == json_outlines("words") == ()
 
 
 @settings(max_examples=60, deadline=None)

@@ -244,3 +244,36 @@ def test_tools_cannot_be_chosen_in_the_format_of_another_program() -> None:
         text.with_tools("a", ["*"], ["rm"])
     with pytest.raises(ConfigError, match="no upstream 'nobody'"):
         configuration("").with_tools("nobody", ["*"], [])
+
+
+TOOLSETS = {
+    "tables": "# mine\n[toolsets.work] # for work\nupstreams = ['git'] # whole\n"
+    "tools = [\n  'a__x', # one\n  'a__y',\n]\n# end\n",
+    "inline": "toolsets = { work = { upstreams = ['git'], tools = ['a__x', 'a__y'] } } # all\n# end\n",
+    "header": "[toolsets]\nwork = { upstreams = ['git'], tools = ['a__x', 'a__y'] } # all\n# end\n",
+}
+
+
+@pytest.mark.parametrize("kind", TOOLSETS)
+def test_a_toolset_is_changed_where_it_is_written(kind: str) -> None:
+    text = configuration(TOOLSETS[kind])
+    changed = text.with_toolset("work", {"upstreams": [], "tools": ["a__x", "b__z"], "exclude": ["a__q"]})
+    data = tomllib.loads(changed.text)
+    assert data["toolsets"] == {"work": {"tools": ["a__x", "b__z"], "exclude": ["a__q"]}}
+    assert changed.text.endswith("# end\n") or kind == "tables"
+    assert all(line in changed.text for line in ("# end", "# one" if kind == "tables" else "# all"))
+    assert changed.with_toolset("work", {"tools": ["a__x", "b__z"], "exclude": ["a__q"]}) is changed
+    assert tomllib.loads(changed.with_toolset("play", {"upstreams": ["games"]}).text)["toolsets"]["play"] == {
+        "upstreams": ["games"]
+    }
+    assert "work" not in tomllib.loads(text.without_toolset("work").text).get("toolsets", {})
+
+
+def test_a_toolset_that_somebody_is_given_stays() -> None:
+    given = "[toolsets.work]\nupstreams = ['git']\n[access.authorization_server.oidc]\ntoolset = 'work'\n"
+    with pytest.raises(ConfigError, match=r"access\.authorization_server\.oidc\.toolset: names the toolset 'work'"):
+        configuration(given).without_toolset("work")
+    with pytest.raises(ConfigError, match="there is no toolset 'wrok'"):
+        configuration(given).without_toolset("wrok")
+    with pytest.raises(ConfigError, match="another program's format"):
+        configuration("{}", "servers.json").with_toolset("work", {"upstreams": ["git"]})

@@ -125,8 +125,8 @@ async function doThings(page) {
   await page.getByRole("button", { name: "Add" }).click();
   const added = page.locator("#compared article.seen").nth(compared);
   await added.getByRole("tab", { name: "without" }).click();
-  await added.locator("[role=tabpanel][id^=direct]").waitFor();
-  await added.locator("[data-close]").click();
+  await form.locator("[role=tabpanel][id^=direct]").waitFor();
+  await form.locator("[data-close]").click();
   await page.waitForFunction((count) => document.querySelectorAll("#compared article.seen").length === count, compared);
 
   watch(page, "act-approve");
@@ -162,6 +162,26 @@ async function doThings(page) {
   await page.getByText("Please calibrate the gateway.").waitFor();
   await page.click("#calibration-stop");
   await page.getByRole("button", { name: "Begin" }).waitFor();
+
+  watch(page, "act-toolset");
+  await page.goto(`${origin}/console/toolsets`);
+  const form = page.locator(".add");
+  await form.locator("[name=name]").fill("clicked");
+  await form.locator("[name=upstreams]").fill("added");
+  await change(page, form.getByRole("button", { name: "Show the change" }));
+  await page.reload();
+  const clicked = page.locator("section", { has: page.getByRole("heading", { name: "clicked" }) });
+  await clicked.getByText("Change it").click();
+  await clicked.getByText("trial: 0 of").click();
+  await clicked.locator("[name=offered][value=trial__ask]").check();
+  await clicked.getByRole("button", { name: "Show the change" }).click();
+  await clicked.getByText("It then has ").waitFor();
+  await change(page, clicked.getByRole("button", { name: "Show the change" }));
+
+  watch(page, "act-toolset-away");
+  await page.reload();
+  await clicked.getByText("Change it").click();
+  await change(page, clicked.getByRole("button", { name: "Remove …" }));
 
   watch(page, "act-take-away");
   await page.goto(`${origin}/console/servers/added`);

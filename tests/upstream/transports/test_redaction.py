@@ -89,6 +89,8 @@ Require stack:
 
 Node.js v22.0.0""".splitlines()
     assert last_meaningful_line(lines) == "Error: Cannot find module '../lib/cli.js'"
+    lines[10:11] = ["  requireStack: [", "    '/usr/lib/node/bin/npx',", "    '/usr/lib/node/bin/npm'", "  ]"]
+    assert last_meaningful_line(lines) == "Error: Cannot find module '../lib/cli.js'"
     lines[4:7] = ["TypeError [ERR_X]: no such folder", "Did you mean /y?"]
     assert last_meaningful_line(lines) == "TypeError [ERR_X]: no such folder"
     assert last_meaningful_line([*lines, "give it a folder"]) == "give it a folder"

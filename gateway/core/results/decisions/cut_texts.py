@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from gateway.core import wording
+from gateway.core.model.effects import JsonOutlined, OutlineJson
 from gateway.core.results.decisions.block_decisions import AsText, BlockDecision
 from gateway.core.results.decisions.decision_context import DecisionContext
-from gateway.core.results.json_outline import json_outline
+from gateway.core.results.json_outline import LEAST_ROOM, MOST_CHARS, json_outline, may_be_json
 
 _CUT_LINE = 160
 """Characters for the line that says how much was left out."""
@@ -79,7 +80,7 @@ def _cut(context: DecisionContext, decision: AsText, room: int, cost: Callable[[
     handle = context.keep(f"text:{decision.key}", whole, media_type, is_text=True)
     url = context.url(f"text:{decision.key}")
     kept = max(0, room - _CUT_LINE - len(url or ""))
-    shape = json_outline(whole, kept - _SHAPE_LINE)
+    shape = _shape(context, decision.key, whole, kept - _SHAPE_LINE)
     if shape is not None:
         line = wording.shape_mark(len(whole), handle, context.profile.tools.helpers, url)
         text = f"{line}\n{shape}"
@@ -93,6 +94,17 @@ def _cut(context: DecisionContext, decision: AsText, room: int, cost: Callable[[
     if cost(text) >= cost(decision.text):  # the line is longer than what it would stand for
         return decision
     return replace(decision, text=text, whole=whole, left_out=left_out)
+
+
+def _shape(context: DecisionContext, key: str, text: str, room: int) -> str | None:
+    """Return the shape of a JSON text in at most `room` characters; that of a long one once a worker has written it."""
+    if len(text) <= MOST_CHARS:
+        return json_outline(text, room)
+    if room < LEAST_ROOM or not may_be_json(text):
+        return None
+    outlined = context.want(OutlineJson(f"outline:{key}", text.encode("utf-8", "replace")))
+    shapes = outlined.shapes if isinstance(outlined, JsonOutlined) else ()
+    return next((shape for shape in shapes if len(shape) <= room), None)
 
 
 def _line_end(text: str, at: int) -> int:
