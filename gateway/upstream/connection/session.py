@@ -41,6 +41,7 @@ from gateway.upstream.connection.negotiate_era import Opening, agree, envelope
 from gateway.upstream.connection.result_forms import ResultForms
 from gateway.upstream.transports.channel import TIMED_OUT, Channel
 from gateway.upstream.transports.failures import ConnectionEnded, NotMcp, SessionExpired, Subject, failure_of
+from gateway.upstream.transports.messages import TOO_MANY_VALUES
 from gateway.upstream.transports.platforms import Work
 
 logger = logging.getLogger(__name__)
@@ -343,7 +344,11 @@ class Session:
             if self.failure is not None:
                 raise self.failure
         data = error.data
-        if is_deep(data):
+        deep = is_deep(data, most_values=MANY_VALUES)
+        if deep is None:
+            logger.warning("upstream %s, an error of %s: its data %s", self._subject.name, method, TOO_MANY_VALUES)
+            data = TOO_MANY_VALUES
+        elif deep:
             words = nested_too_deeply(("data",))
             logger.warning("upstream %s, an error of %s: %s", self._subject.name, method, words)
             data = None
