@@ -62,7 +62,7 @@ for line in sys.stdin:
 """
 
 PLACES = ("error", "meta", "annotations", "log", "unknown", "ask", "too_many")
-LONGEST = 5.0
+LONGEST = 10.0
 """Seconds that another host may wait while a million values arrive."""
 
 
