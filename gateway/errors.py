@@ -281,6 +281,7 @@ class FailureCode(StrEnum):
     # The protocol, over any transport.
     NOT_MCP = "not_mcp"
     MESSAGE_TOO_LARGE = "message_too_large"
+    TOO_MANY_VALUES = "too_many_values"
     REFUSED = "refused"
     TIMED_OUT = "timed_out"
     SESSION_EXPIRED = "session_expired"

@@ -24,7 +24,6 @@ from gateway.content.links.base_url import BASE_SCOPE, answering_under
 from gateway.core.model.apps_extension import declares
 from gateway.core.model.caller import Caller
 from gateway.core.model.change import Change
-from gateway.core.model.json_safe import is_json_safe, to_json_safe
 from gateway.core.model.json_shape import DEEPEST, is_deep
 from gateway.core.model.json_size import MANY_VALUES
 from gateway.core.model.revisions import MODERN_REVISIONS
@@ -57,6 +56,7 @@ from gateway.serving.mcp.request_caller import (
     token_of,
 )
 from gateway.serving.mcp.running_requests import RunningRequests
+from gateway.serving.mcp.safe_json import json_safe
 from gateway.serving.mcp.service import OF_TASKS, SERVED, ProgressCallback, Service
 from gateway.serving.mcp.written_json import WrittenArrays
 from gateway.telemetry import new_request
@@ -404,10 +404,3 @@ async def safe_params(params: Mapping[str, Any] | None) -> Any:
     if await to_thread.run_sync(is_deep, params) if deep is None else deep:
         raise MCPError(INVALID_PARAMS, f"params nest deeper than {DEEPEST} levels")
     return await json_safe(params)
-
-
-async def json_safe(value: Any) -> Any:
-    """Return a JSON value without faults (`to_json_safe`). What takes long, or is rare, is done in a thread."""
-    if is_json_safe(value, most_values=MANY_VALUES):
-        return value
-    return await to_thread.run_sync(to_json_safe, value)

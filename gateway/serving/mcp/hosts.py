@@ -12,9 +12,9 @@ from mcp.shared.exceptions import MCPError
 
 from gateway.core.model.approval_mark import unforged
 from gateway.core.model.caller import Caller
-from gateway.core.model.json_safe import to_json_safe
 from gateway.core.model.wire import LOG_LEVELS, METHOD_NOT_FOUND
 from gateway.errors import HostRefused
+from gateway.serving.mcp.safe_json import json_safe
 from gateway.upstream.connection.owners import host_of as host_of_caller
 
 LOG = "notifications/message"
@@ -81,9 +81,9 @@ class HostChannel:
         if self._caller.is_modern:
             raise HostRefused(METHOD_NOT_FOUND, f"a host of {self._caller.revision} is not asked {method}")
         try:
-            return await self._channel.send_raw_request(method, to_json_safe(unforged(params)))
+            return await self._channel.send_raw_request(method, await json_safe(unforged(params)))
         except MCPError as error:
-            raise HostRefused(error.code, error.message, to_json_safe(error.data)) from None
+            raise HostRefused(error.code, error.message, await json_safe(error.data)) from None
 
     async def tell(self, method: str, params: Mapping[str, Any]) -> None:
         """Send a notification, if the host wants it. A host that does not read does not delay the upstream."""
@@ -91,7 +91,7 @@ class HostChannel:
             return
         with anyio.move_on_after(_PATIENCE_SECONDS):
             try:
-                await self._channel.notify(method, to_json_safe(unforged(params)))
+                await self._channel.notify(method, await json_safe(unforged(params)))
             except (anyio.BrokenResourceError, anyio.ClosedResourceError, MCPError):
                 _logger.debug("a host is gone: %s was not sent", method)
 

@@ -7,7 +7,7 @@ silently); only what the protocol itself requires is checked here.
 import logging
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import anyio
 from anyio import to_thread
@@ -28,7 +28,7 @@ from mcp_types import CONNECTION_CLOSED
 
 from gateway.core.model.json_shape import is_deep, without_deep
 from gateway.core.model.json_size import MANY_VALUES
-from gateway.core.model.json_values import as_list, is_dict, is_list, is_object
+from gateway.core.model.json_values import as_list, is_list, is_object
 from gateway.core.model.revisions import Era
 from gateway.core.model.wire import LOG_LEVELS, TASK_ID, WireObject
 from gateway.core.results.output_variants import REVISION
@@ -41,6 +41,7 @@ from gateway.upstream.connection.negotiate_era import Opening, agree, envelope
 from gateway.upstream.connection.result_forms import ResultForms
 from gateway.upstream.transports.channel import TIMED_OUT, Channel
 from gateway.upstream.transports.failures import ConnectionEnded, NotMcp, SessionExpired, Subject, failure_of
+from gateway.upstream.transports.messages import TOO_MANY_VALUES
 from gateway.upstream.transports.platforms import Work
 
 logger = logging.getLogger(__name__)
@@ -191,7 +192,7 @@ class Session:
                 if not is_list(page):
                     raise NotMcp(f"answered {method} without a list of {key}")
                 about = {name: value for name, value in result.items() if name != key}
-                items = (item for item in page if is_dict(item))
+                items = _dicts_in(page)
                 goes_on = await allowance.take(items, about)
                 if pages is not None and not allowance.is_over:
                     pages.append(about)
@@ -343,7 +344,11 @@ class Session:
             if self.failure is not None:
                 raise self.failure
         data = error.data
-        if is_deep(data):
+        deep = is_deep(data, most_values=MANY_VALUES)
+        if deep is None:
+            logger.warning("upstream %s, an error of %s: its data %s", self._subject.name, method, TOO_MANY_VALUES)
+            data = TOO_MANY_VALUES
+        elif deep:
             words = nested_too_deeply(("data",))
             logger.warning("upstream %s, an error of %s: %s", self._subject.name, method, words)
             data = None
@@ -375,3 +380,8 @@ def _answer(method: str, result: dict[str, Any], identity: ClientIdentity | None
     if kind not in ANSWERED and not (kind == "task" and takes):
         raise NotMcp(f"answered {method} with a result of the unknown type {str(kind)[:40]!r}")
     return result
+
+
+def _dicts_in(page: list[Any]) -> list[dict[str, Any]]:
+    # Asked by `is_dict`, millions of other values would take seconds.
+    return [cast("dict[str, Any]", item) for item in page if type(item) is dict]

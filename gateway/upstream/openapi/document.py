@@ -13,14 +13,13 @@ import yaml
 from pydantic_core import from_json
 
 from gateway.core.model.json_shape import is_deep
+from gateway.core.model.json_text import MOST_VALUES, has_more_values
 from gateway.core.model.json_values import as_object, is_dict, is_list, is_object
 from gateway.core.wording import plain
 from gateway.errors import DocumentUnusable, OutsideReference
 
 DEEPEST = 150
 """Maximum levels of arrays and objects in a document."""
-MOST_VALUES = 5_000_000
-"""Maximum values in a document, those behind YAML aliases counted as often as they occur."""
 _MOST_STEPS = 100
 """Maximum references that lead from one to the next."""
 
@@ -86,11 +85,12 @@ def parse_document(content: bytes) -> Document:
     text = content.removeprefix(b"\xef\xbb\xbf")
     is_json = text.lstrip()[:1] == b"{"
     value = _from_json(text) if is_json else _from_yaml(text)
+    # Values behind YAML aliases count as often as they occur.
     deep = is_deep(value, DEEPEST, most_values=MOST_VALUES)
     if deep:
         raise _too_deep()
     if deep is None:
-        raise DocumentUnusable(f"the document has more than {MOST_VALUES:,} values")
+        raise _too_many()
     root = value if is_json else _plain(value)
     if not is_dict(root):
         raise DocumentUnusable("the document is not an object")
@@ -101,6 +101,8 @@ def parse_document(content: bytes) -> Document:
 
 
 def _from_json(text: bytes) -> Any:
+    if has_more_values(text):
+        raise _too_many()
     try:
         return from_json(text)
     except ValueError as error:
@@ -121,6 +123,10 @@ def _from_yaml(text: bytes) -> Any:
 
 def _too_deep() -> DocumentUnusable:
     return DocumentUnusable(f"the document nests more than {DEEPEST} levels deep, or contains itself")
+
+
+def _too_many() -> DocumentUnusable:
+    return DocumentUnusable(f"the document has more than {MOST_VALUES:,} values")
 
 
 def _unreadable(form: str, error: Exception) -> DocumentUnusable:

@@ -13,6 +13,7 @@ from pydantic_core import from_json
 from gateway.config.secrets import HIDDEN
 from gateway.core.model import media_types
 from gateway.core.model.json_safe import read_leniently
+from gateway.core.model.json_text import has_more_values
 from gateway.core.model.json_values import is_object
 from gateway.core.wording import plain
 from gateway.upstream.openapi.tools import is_json_type, is_text_type
@@ -130,6 +131,8 @@ def _content(answer: ApiAnswer, upstream: str, tool: str) -> dict[str, Any]:
 
 def _json(answer: ApiAnswer) -> dict[str, Any]:
     text = _decoded(answer)
+    if has_more_values(answer.body):
+        return {"content": [_text(text)]}
     try:
         value = from_json(answer.body)
     except ValueError:

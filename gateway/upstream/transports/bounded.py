@@ -14,7 +14,7 @@ from mcp.shared.message import SessionMessage
 from mcp.shared.transport_context import TransportContext
 from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
-from gateway.core.model.json_size import memory_of
+from gateway.core.model.json_size import MANY_VALUES, memory_of, size_of
 from gateway.core.model.json_values import is_object
 from gateway.core.wording import size_words
 from gateway.upstream.transports.backlog import Backlog
@@ -57,7 +57,7 @@ class BoundedDispatcher(JSONRPCDispatcher[TransportContext]):
     def _spawn(self, fn: Callable[..., Awaitable[Any]], *args: object, sender_ctx: Context | None) -> None:
         # Every incoming request and notification passes through here.
         is_request = bool(args) and isinstance(args[0], JSONRPCRequest)
-        size = _EACH + memory_of(_params_in(args), self._most_bytes)
+        size = _EACH + self._memory_of(_params_in(args))
         # A single one may have the maximum size of a message, which takes more in memory than on the wire.
         too_large = self._requests and self._request_bytes + size > self._most_bytes
         if is_request and (self._requests >= MOST_REQUESTS or too_large):
@@ -76,6 +76,11 @@ class BoundedDispatcher(JSONRPCDispatcher[TransportContext]):
                 self._count(is_request, -1, -size)
 
         super()._spawn(counted, sender_ctx=sender_ctx)
+
+    def _memory_of(self, params: Any) -> int:
+        """Return the approximate bytes in memory. What takes long to count is taken for the maximum."""
+        is_counted = size_of(params, most_values=MANY_VALUES).is_whole
+        return memory_of(params, self._most_bytes) if is_counted else self._most_bytes
 
     def _end(self, failure: Exception) -> None:
         self.channel.ending.name(failure)

@@ -10,6 +10,7 @@ from typing import cast
 import httpx2
 
 from gateway.upstream.transports.messages import mended
+from gateway.upstream.transports.parts import Parts
 
 _DATA = b"data:"
 
@@ -27,20 +28,20 @@ class MendedEvents(httpx2.AsyncByteStream):
         self._held = b""  # a carriage return at the end of a chunk: the line feed may follow
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        parts: list[bytes] = []
+        parts = Parts()
         size = 0
         async for chunk in self._inner:
             *lines, rest = self._with_plain_ends(chunk).split(b"\n")
             if lines:
-                lines[0] = b"".join((*parts, lines[0]))
-                parts, size = [], 0
+                parts.append(lines[0])
+                lines[0], size = parts.take(), 0
                 yield b"".join(_mended(line) + b"\n" for line in lines)
             parts.append(rest)
             size += len(rest)
             if size > self._limit:
-                yield b"".join(parts)
-                parts, size = [], 0
-        yield _mended(b"".join(parts)) + (b"\n" if self._held else b"")
+                yield parts.take()
+                size = 0
+        yield _mended(parts.take()) + (b"\n" if self._held else b"")
 
     async def aclose(self) -> None:
         """Close the body, read or not."""

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from gateway.config.logins import Wants, sends_credentials, wanted_login
 from gateway.config.upstream_settings import UpstreamSettings
+from gateway.core.model.json_text import MOST_VALUES
 from gateway.core.wording import size_words
 from gateway.errors import (
     Failure,
@@ -74,6 +75,10 @@ class MessageTooLarge(Exception):
     def __init__(self, limit: int) -> None:
         super().__init__(f"over {limit} bytes")
         self.limit = limit
+
+
+class TooManyValues(Exception):
+    """The upstream sent a message of more than `MOST_VALUES` values, which is not parsed."""
 
 
 class NotMcp(Exception):
@@ -288,6 +293,11 @@ TABLE: tuple[_Row, ...] = (
         _Said(FailureCode.RECONFIGURED, "was changed in the configuration, or taken out of it"),
     ),
     _Row("gateway.MessageTooLarge", UpstreamGarbage, _too_large),
+    _Row(
+        "gateway.TooManyValues",
+        UpstreamGarbage,
+        _Said(FailureCode.TOO_MANY_VALUES, f"sent a message of more than {MOST_VALUES:,} values"),
+    ),
     _Row(
         "gateway.SessionExpired",
         UpstreamLost,

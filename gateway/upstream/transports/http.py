@@ -18,6 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import PARSE_ERROR, ErrorData
 
 from gateway.config.upstream_settings import UpstreamSettings
+from gateway.core.model.json_text import has_more_values
 from gateway.errors import UpstreamError
 from gateway.upstream.authorization.ports import TokenSource
 from gateway.upstream.transports.channel import STREAM_CLOSED, Channel, Ending
@@ -35,7 +36,7 @@ from gateway.upstream.transports.clients import (
     longest_call,
 )
 from gateway.upstream.transports.event_stream import MendedEvents
-from gateway.upstream.transports.failures import MessageTooLarge, NotMcp
+from gateway.upstream.transports.failures import MessageTooLarge, NotMcp, TooManyValues
 from gateway.upstream.transports.messages import mended, write_fields
 from gateway.upstream.transports.refusals import refusal
 from gateway.upstream.transports.send_authorized import send_request
@@ -157,6 +158,8 @@ class Client(httpx2.AsyncClient):
             return self._answer(request, failure)
         if response.content and not is_json(_type_of(response)):
             return self._answer(request, NotMcp("answered with something that is neither JSON nor an event stream"))
+        if has_more_values(response.content):
+            return self._answer(request, TooManyValues())
         if (body := mended(response.content)) is not response.content:
             headers = {name: value for name, value in response.headers.items() if name not in _OF_THE_BODY}
             return httpx2.Response(response.status_code, headers=headers, content=body, request=request)

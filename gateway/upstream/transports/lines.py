@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from gateway.upstream.transports.parts import Parts
+
 _KEPT = 4_096
 
 
@@ -17,12 +19,12 @@ class LongLine:
 class LineReader:
     """Splits chunks into lines. A line of more than `limit` bytes is returned as a `LongLine`.
 
-    Chunks are joined once per line and never searched twice, so the time to read a line is proportional to its length.
+    Chunks are never searched twice, so the time to read a line is proportional to its length.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._parts: list[bytes] = []
+        self._parts = Parts()
         self._size = 0
         self._head: bytes | None = None  # set while inside a line that is over the limit
         self._tail = b""
@@ -49,15 +51,14 @@ class LineReader:
         if self._head is not None:
             self._tail = (self._tail + piece[-_KEPT:])[-_KEPT:]
         elif self._size > self._limit:
-            line = b"".join((*self._parts, piece[: self._limit]))
+            self._parts.append(piece[: self._limit])
+            line = self._parts.take()
             self._head = line[:_KEPT]
             self._tail = (line + piece[self._limit :])[-_KEPT:]
-            self._parts.clear()
         else:
             self._parts.append(piece)
 
     def _take(self) -> bytes | LongLine:
-        line = b"".join(self._parts) if self._head is None else LongLine(self._head, self._tail, self._size)
-        self._parts.clear()
+        line = self._parts.take() if self._head is None else LongLine(self._head, self._tail, self._size)
         self._size, self._head, self._tail = 0, None, b""
         return line.removesuffix(b"\r") if isinstance(line, bytes) else line

@@ -12,14 +12,24 @@ from contextlib import suppress
 from typing import Any
 
 from mcp.shared.message import SessionMessage
-from mcp_types import INTERNAL_ERROR, PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
+from mcp_types import (
+    INTERNAL_ERROR,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    jsonrpc_message_adapter,
+)
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 from gateway.core.model.json_safe import is_finite, read_leniently, to_json_safe
 from gateway.core.model.json_shape import may_be_deep
+from gateway.core.model.json_size import MANY_VALUES, size_of
+from gateway.core.model.json_text import has_more_values
 from gateway.core.model.json_values import as_object, is_dict, is_list
-from gateway.upstream.transports.failures import NotMcp
+from gateway.upstream.transports.failures import NotMcp, TooManyValues
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +40,9 @@ _NOTHING = b'{"jsonrpc":"2.0","method":"notifications/progress","params":{}}'
 MOST_IN_BATCH = 1_000
 """The maximum number of messages in a batch: each takes a hundred times as much in memory as on the wire."""
 
+TOO_MANY_VALUES = f"[left out: more than {MANY_VALUES:,} values]"
+"""The text in place of a value in a notification or an error: neither is data that anyone works with."""
+
 _LEADING_ID = re.compile(rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d+)\s*,\s*"(?:result|error)"')
 _CLOSING_ID = re.compile(rb'[,{]\s*"id"\s*:\s*(\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
 
@@ -37,13 +50,15 @@ _CLOSING_ID = re.compile(rb'[,{]\s*"id"\s*:\s*(\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\
 def read_messages(data: bytes | str) -> list[SessionMessage]:
     """Read the messages in one line or event: one, or several in a batch (which 2025-03-26 allows).
 
-    Raises NotMcp if it is not JSON-RPC at all.
+    Raises NotMcp if it is not JSON-RPC at all, and TooManyValues.
     """
     return [SessionMessage(message) for message in messages_in(read_json(data))]
 
 
 def read_json(data: bytes | str) -> Any:
-    """Parse a line, an event or a body. Raises NotMcp if it is not JSON."""
+    """Parse a line, an event or a body. Raises NotMcp if it is not JSON, and TooManyValues."""
+    if has_more_values(data):
+        raise TooManyValues
     try:
         return _json(data)
     except (ValueError, RecursionError) as error:
@@ -85,7 +100,12 @@ def write_fields(fields: Mapping[str, Any]) -> bytes:
 
 
 def mended(data: bytes) -> bytes:
-    """Repair a message for a parser that is stricter than `read_messages`; return the same object if it is fine."""
+    """Repair a message for a parser that is stricter than `read_messages`; return the same object if it is fine.
+
+    One with too many values to be parsed is replaced by a message without meaning.
+    """
+    if has_more_values(data):
+        return _NOTHING
     # A large message that cannot be deep and has no surrogate escapes is base64 or text: do not parse it twice.
     if len(data) > _SMALL and not may_be_deep(data) and b"\\ud" not in data and b"\\uD" not in data:
         return data
@@ -134,6 +154,20 @@ def _json(data: bytes | str) -> Any:
         return read_leniently(data)
 
 
+def _without_tables(message: JSONRPCMessage) -> JSONRPCMessage:
+    """Replace what has too many values in a notification, each step of which takes place on the event loop."""
+    if not isinstance(message, JSONRPCNotification) or not message.params:
+        return message
+    if size_of(message.params, most_values=MANY_VALUES).is_whole:
+        return message
+    small = {key: _small(value) for key, value in list(message.params.items())[:MANY_VALUES]}
+    return message.model_copy(update={"params": small})
+
+
+def _small(value: Any) -> Any:
+    return value if size_of(value, most_values=MANY_VALUES).is_whole else TOO_MANY_VALUES
+
+
 def _in_place_of(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return a replacement that can certainly be written for a message that cannot."""
     written: dict[str, Any] = {"jsonrpc": "2.0"}
@@ -152,7 +186,7 @@ def _message(value: object) -> JSONRPCMessage | None:
     if not may_be_delivered(value):
         return None
     try:
-        return jsonrpc_message_adapter.validate_python(value)
+        return _without_tables(jsonrpc_message_adapter.validate_python(value))
     except ValidationError:
         answer = value if is_dict(value) else {}
         request_id = answer.get("id")

@@ -27,8 +27,8 @@ from gateway.upstream.transports.clients import (
     open_stream,
     same_origin,
 )
-from gateway.upstream.transports.failures import ConnectionEnded, HttpStatus, NotMcp, SessionExpired
-from gateway.upstream.transports.messages import failed_answer, failure_in, read_messages, write_message
+from gateway.upstream.transports.failures import ConnectionEnded, HttpStatus, NotMcp, SessionExpired, TooManyValues
+from gateway.upstream.transports.messages import answered_id, failed_answer, failure_in, read_messages, write_message
 from gateway.upstream.transports.send_authorized import send_request
 
 logger = logging.getLogger(__name__)
@@ -36,6 +36,8 @@ logger = logging.getLogger(__name__)
 _NOTICE_TIMEOUT = 10.0
 _QUEUED = 64
 _SMALL = 64 * 1024
+_ENDS = 4_096
+"""Characters at each end of a message in which its id is looked for."""
 
 
 @asynccontextmanager
@@ -121,6 +123,9 @@ class _Stream:
     async def _take(self, data: str) -> None:
         try:
             messages = read_messages(data)
+        except TooManyValues as failure:
+            request_id = answered_id(data[:_ENDS].encode("utf-8", "replace"), data[-_ENDS:].encode("utf-8", "replace"))
+            messages = [] if request_id is None else [failed_answer(request_id, failure)]
         except NotMcp:
             logger.debug("an upstream sent an event that is not MCP")
             return

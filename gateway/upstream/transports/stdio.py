@@ -15,7 +15,7 @@ from mcp.shared.message import SessionMessage
 
 from gateway.config.upstream_settings import UpstreamSettings
 from gateway.upstream.transports.channel import Channel, Ending
-from gateway.upstream.transports.failures import MessageTooLarge, NotMcp, ProcessEnded, Stopping
+from gateway.upstream.transports.failures import MessageTooLarge, NotMcp, ProcessEnded, Stopping, TooManyValues
 from gateway.upstream.transports.launchers import launcher_of
 from gateway.upstream.transports.lines import LineReader, LongLine
 from gateway.upstream.transports.messages import answered_id, failed_answer, failure_in, read_messages, write_message
@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 _CHUNK = 256 * 1024
 _QUEUED = 64
+_ENDS = 4_096
+"""Bytes at each end of a message in which its id is looked for."""
 _STDERR_LINES = 20
 _TOLD_LINES = 5
 """Number of the last lines on stderr that a failure keeps for `doctor`."""
@@ -141,6 +143,9 @@ class _Pipes:
         elif line.strip():
             try:
                 messages = read_messages(line)
+            except TooManyValues as failure:
+                await self._fail(line[:_ENDS], line[-_ENDS:], failure)
+                return
             except NotMcp:
                 self._garbage += 1
                 self._first_garbage = self._first_garbage or _text(line)
@@ -152,17 +157,21 @@ class _Pipes:
                 await self._deliver(message)
 
     async def _take_long(self, line: LongLine) -> None:
-        too_large = MessageTooLarge(self._limit)
-        request_id = answered_id(line.head, line.tail)
-        if request_id is not None:
-            await self._deliver(failed_answer(request_id, too_large))
-        elif line.head.lstrip().startswith((b"{", b"[")):
-            # The request that waits for this message is unknown: the connection cannot continue.
-            self._ending.name(too_large)
-            self._reading.cancel()
+        if line.head.lstrip().startswith((b"{", b"[")):
+            await self._fail(line.head, line.tail, MessageTooLarge(self._limit))
         else:
             self._garbage += 1
             self._first_garbage = self._first_garbage or _text(line)
+
+    async def _fail(self, head: bytes, tail: bytes, failure: Exception) -> None:
+        """Fail the request that is answered by a message which cannot be read, given its first and last bytes."""
+        request_id = answered_id(head, tail)
+        if request_id is not None:
+            await self._deliver(failed_answer(request_id, failure))
+        else:
+            # The request that waits for this message is unknown: the connection cannot continue.
+            self._ending.name(failure)
+            self._reading.cancel()
 
     async def _deliver(self, message: SessionMessage) -> None:
         if self._listening:

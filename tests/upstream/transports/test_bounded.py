@@ -64,6 +64,20 @@ while True:
 """
 
 
+TABLES = """
+import threading
+def read():
+    for line in sys.stdin:
+        pass
+threading.Thread(target=read, daemon=True).start()
+for count in range(2):
+    say(id=count, method="elicitation/create", params={"message": "?", "requestedSchema": {"enum": [[]] * 20_001}})
+sys.stdout.flush()
+threading.Event().wait()
+"""
+"""Two questions whose size in memory is not counted, since that would take long."""
+
+
 class SlowHost:
     """A host whose user never answers."""
 
@@ -88,7 +102,9 @@ def settings(source: str) -> UpstreamSettings:
     return UpstreamSettings(command=sys.executable, args=("-c", source), max_message_bytes=4 * 1024 * 1024)
 
 
-@pytest.mark.parametrize("behaviour", [NEVER_READS, ASKS, ONE_LARGE_AFTER_ANOTHER], ids=["pings", "asks", "large"])
+@pytest.mark.parametrize(
+    "behaviour", [NEVER_READS, ASKS, ONE_LARGE_AFTER_ANOTHER, TABLES], ids=["pings", "asks", "large", "tables"]
+)
 async def test_requests_without_end_end_the_link(behaviour: str) -> None:
     async with Upstreams({"greedy": settings(GREEDY + behaviour)}, on_change=lambda *_: None) as upstreams:
         upstream = upstreams["greedy"]

@@ -3,8 +3,16 @@ import json
 import pytest
 from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
-from gateway.upstream.transports.failures import NotMcp
-from gateway.upstream.transports.messages import answered_id, failure_in, read_messages, write_fields, write_message
+from gateway.upstream.transports.failures import NotMcp, TooManyValues
+from gateway.upstream.transports.messages import (
+    TOO_MANY_VALUES,
+    answered_id,
+    failure_in,
+    mended,
+    read_messages,
+    write_fields,
+    write_message,
+)
 
 
 def test_a_result_is_kept_as_it_came() -> None:
@@ -122,3 +130,33 @@ def test_writing_never_fails_and_costs_only_the_message() -> None:
             "method": "m",
         }
     assert json.loads(write_fields({"id": 1, "result": {"a": float("nan"), "b": "\ud800"}}))["id"] == 1
+
+
+MANY = '{"jsonrpc":"2.0","id":4,"result":{"a":[' + "[]," * 5_000_001 + "0]}}"
+ABOVE = 20_001
+
+
+def test_a_message_of_too_many_values_is_not_parsed() -> None:
+    for form in (MANY, MANY.encode()):
+        with pytest.raises(TooManyValues):
+            read_messages(form)
+    assert b'"id"' not in mended(MANY.encode())
+
+
+def test_a_table_in_a_notification_costs_only_itself() -> None:
+    params = {"level": "info", "data": [[]] * ABOVE, "logger": "a"}
+    line = json.dumps({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
+    (message,) = read_messages(line)
+    assert isinstance(message.message, JSONRPCNotification)
+    assert message.message.params == {"level": "info", "data": TOO_MANY_VALUES, "logger": "a"}
+    many = {"jsonrpc": "2.0", "method": "x", "params": dict.fromkeys(map(str, range(3 * ABOVE)), 0)}
+    (message,) = read_messages(json.dumps(many))
+    assert isinstance(message.message, JSONRPCNotification)
+    assert len(message.message.params or {}) < ABOVE
+
+
+def test_a_table_in_a_result_or_a_request_is_kept() -> None:
+    table = {"a": [[]] * ABOVE}
+    for message in ({"id": 1, "result": table}, {"id": 1, "method": "x", "params": table}):
+        (read,) = read_messages(json.dumps({"jsonrpc": "2.0", **message}))
+        assert read.message.model_dump(exclude_unset=True) == {"jsonrpc": "2.0", **message}

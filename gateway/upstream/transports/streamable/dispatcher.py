@@ -42,7 +42,7 @@ from gateway.upstream.authorization.ports import TokenSource
 from gateway.upstream.transports.bounded import BoundedDispatcher
 from gateway.upstream.transports.channel import Channel, Ending
 from gateway.upstream.transports.clients import NOTICE_TIMEOUT, is_event_stream, is_json
-from gateway.upstream.transports.failures import MessageTooLarge, NotMcp
+from gateway.upstream.transports.failures import MessageTooLarge, NotMcp, TooManyValues
 from gateway.upstream.transports.messages import failure_in, may_be_delivered, messages_in, read_json
 from gateway.upstream.transports.streamable.answers import NO_MESSAGE, Outcome, is_answer, outcome_of, result_in
 from gateway.upstream.transports.streamable.calls import Call, StreamPosition, open_response, write_request
@@ -281,6 +281,11 @@ class HttpDispatcher(BoundedDispatcher):
             if not may_be_delivered(value):
                 return None
             messages = messages_in(value)
+        except TooManyValues:
+            if call is None:
+                logger.debug("an upstream sent an event of too many values")
+                return None
+            raise
         except NotMcp as failure:
             if call is None:
                 logger.debug("an upstream sent an event that is not MCP")

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gateway.upstream.transports.failures import MessageTooLarge
+from gateway.upstream.transports.parts import Parts
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -23,7 +24,7 @@ class EventParser:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._ended_with_return = False  # a line feed that follows belongs to it
-        self._parts: list[bytes] = []
+        self._parts = Parts()
         self._pending = 0
         self._is_first = True
         self._last_id = b""
@@ -31,7 +32,7 @@ class EventParser:
 
     def _begin(self) -> None:
         self._kind = b""
-        self._data: list[bytes] = []
+        self._data = Parts(b"\n")
         self._retry: int | None = None
         self._size = 0
         self._has_fields = False
@@ -40,8 +41,9 @@ class EventParser:
         """Yield the events that the next part of the body completes."""
         *lines, rest = self._with_plain_ends(chunk).split(b"\n")
         if lines:
-            lines[0] = b"".join((*self._parts, lines[0]))
-            self._parts, self._pending = [], 0
+            self._parts.append(lines[0])
+            lines[0] = self._parts.take()
+            self._pending = 0
         for line in lines:
             if (event := self._take(line)) is not None:
                 yield event
@@ -83,8 +85,7 @@ class EventParser:
     def _end(self) -> Event | None:
         event = None
         if self._has_fields:
-            data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
-            event = Event(self._kind or b"message", data, self._last_id, self._retry)
+            event = Event(self._kind or b"message", self._data.take(), self._last_id, self._retry)
         self._begin()
         return event
 
