@@ -136,7 +136,7 @@ class SupervisedConnection:
         self._transport: TransportName | None = None
         self._session: Session | None = None
         self.is_queued = False
-        """Whether it is waiting for another upstream to be installed."""
+        """Whether its first start is waiting for another upstream to be installed."""
         self.waited = 0.0
         """Seconds that the last start waited for its turn; set when its turn comes."""
         self._waits_since = 0.0
@@ -450,6 +450,7 @@ class SupervisedConnection:
         if self.is_queued and self.state is UpstreamState.STARTING:  # its turn has come
             self.status.enter(UpstreamState.STARTING)
         self.is_queued = False
+        self.status.begin_again(None)
         self.identity, self.tried = self._next_identity(), self._first()
         limit.begin(connecting)
         async with connect(
@@ -525,13 +526,15 @@ class SupervisedConnection:
 
     def _awaits_turn(self, launcher: Launcher) -> None:
         cause = f"waits for its turn ({launcher.name})"
-        self.is_queued, self._waits_since = True, anyio.current_time()
-        self.status.enter(UpstreamState.STARTING, cause)
+        if not self.status.begin_again(f"it is tried again when its turn comes ({launcher.name})"):
+            self.is_queued, self._waits_since = True, anyio.current_time()
+            self.status.enter(UpstreamState.STARTING, cause)
         self._log(cause)
 
     def _installs(self, launcher: Launcher) -> None:
         cause = f"{launcher.name} may have to install it first"
-        self.status.enter(UpstreamState.INSTALLING, cause)
+        if not self.status.begin_again(f"it is being tried again: {cause}"):
+            self.status.enter(UpstreamState.INSTALLING, cause)
         self._log(f"installing: {cause}")
 
     def _log(self, words: str) -> None:
