@@ -12,7 +12,7 @@ from gateway.config.schema import Settings
 from gateway.config.toolset_settings import ToolsetSettings
 from gateway.content.store import URI_SCHEME
 from gateway.core import apps
-from gateway.core.model.caller import Caller
+from gateway.core.model.caller import CONSOLE_CLIENT, Caller
 from gateway.core.model.change import UPDATED, Change
 from gateway.core.model.tool_facts import ToolFacts
 from gateway.core.model.wire import WireObject, strip_hop_meta
@@ -434,7 +434,10 @@ class Router:
         if chosen is None:
             choice = choose_profile(self._profiles, caller, self._configured, self._settings.gateway.model)
             client = plain(f"{caller.client_name or 'a client'} {caller.client_version or ''}", 100)
-            logger.info("%s, %s: profile %s, because %s", client, caller.revision, choice.profile.name, choice.because)
+            # The gateway's own clients choose what they want: that says nothing of a host.
+            level = logging.DEBUG if caller.client_name == CONSOLE_CLIENT else logging.INFO
+            words = "%s, %s: profile %s, because %s"
+            logger.log(level, words, client, caller.revision, choice.profile.name, choice.because)
             if len(self._chosen) >= _CLIENTS:
                 self._chosen.clear()
             profile = narrow(choice.profile, caller.revision)
