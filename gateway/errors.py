@@ -249,6 +249,7 @@ class FailureCode(StrEnum):
     # A program that was started.
     START_TIMEOUT = "start_timeout"
     EXITED = "exited"
+    PACKAGE_NOT_FOUND = "package_not_found"
     MODULE_MISSING = "module_missing"
     VARIABLE_MISSING = "variable_missing"
     NOT_MCP_ON_STDOUT = "not_mcp_on_stdout"

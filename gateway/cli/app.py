@@ -21,7 +21,7 @@ EPILOG = (
     "To begin: `import` or `add` servers, list their `tools`, `install` the gateway in a host; `doctor` says what is "
     "wrong.\n\n"
     "Exit codes: 0 success, 1 failure, 2 unusable command line or configuration, 3 an upstream is not available, "
-    "130 interrupted."
+    "130 interrupted, 141 nobody reads the output."
 )
 
 

@@ -1,12 +1,13 @@
 """Exit codes, and errors printed as one line each (problems of the configuration as one line per problem).
 
 0    done 1    the requested action failed: the tool reports an error, the demo misses a picture 2    the command line
-or the configuration is invalid 3    an upstream is not available 130  interrupted
+or the configuration is invalid 3    an upstream is not available 130  interrupted 141  nobody reads the output any more
 """
 
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NoReturn, cast
 
 import typer
@@ -21,12 +22,15 @@ from gateway.errors import (
     UpstreamError,
     UpstreamRefused,
 )
+from gateway.telemetry.wrap_lines import wrapped
 
 DONE = 0
 FAILED = 1
 UNUSABLE = 2
 UNAVAILABLE = 3
 INTERRUPTED = 130
+UNREAD = 141
+"""As a shell reports a program that SIGPIPE has ended."""
 TERMINATED = 143
 
 CODES: tuple[tuple[type[GatewayError], int], ...] = (
@@ -47,7 +51,7 @@ def exit_code(error: GatewayError) -> int:
 
 def ending(command: Callable[[], object], *, debug: bool) -> int:
     """Run `command`, print its error, if any, and return the exit code. With `debug`, errors are raised."""
-    code = _ended(command, debug=debug)
+    code = _written(_ended(command, debug=debug))
     if code == INTERRUPTED and sys.stderr.isatty():
         remark("interrupted")  # or the shell's prompt would follow the terminal's ^C in the same line
     return code
@@ -57,16 +61,20 @@ def _ended(command: Callable[[], object], *, debug: bool) -> int:
     try:
         code = command()
     except typer.TyperException as error:
-        complain(error.format_message(), remedy="--help shows how it is used")
+        complain(error.format_message(), remedy=_usage_remedy(error))
         return UNUSABLE
     except (typer.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except BrokenPipeError:
-        return _quietly_unread()
     except Exception as error:  # the outermost handler: unexpected errors must be one line, too
+        if isinstance(_sole(error), BrokenPipeError):
+            return UNREAD
         if debug:
             raise
         return _say(error)
+    except SystemExit as left:  # Typer's own way to end when nobody reads
+        if isinstance(left.__context__, BrokenPipeError):
+            return UNREAD
+        raise
     except BaseExceptionGroup as group:
         # A second Ctrl-C, while task groups still wait after the first, also needs no message.
         if debug or group.subgroup(KeyboardInterrupt) is None:
@@ -75,10 +83,19 @@ def _ended(command: Callable[[], object], *, debug: bool) -> int:
     return code if isinstance(code, int) else DONE
 
 
+def _usage_remedy(error: typer.TyperException) -> str:
+    """Return what to do about an error in the command line."""
+    context = getattr(error, "ctx", None)
+    if getattr(error, "option_name", None) is not None and context is not None and context.parent is None:
+        return "options go after the command: mcp-gateway COMMAND --config FILE; --help lists the commands"
+    return "--help shows how it is used"
+
+
 def complain(message: str, *, remedy: str | None = None) -> None:
     """Print each line of the message as one line on stderr."""
     for line in neutral(message).splitlines() or [""]:
-        print(f"error: {line}" + (f" ({remedy})" if remedy else ""), file=sys.stderr)
+        text = f"error: {line}" + (f" ({remedy})" if remedy else "")
+        print(wrapped(text, sys.stderr), file=sys.stderr)
 
 
 def refuse(message: str) -> NoReturn:
@@ -114,7 +131,17 @@ def _sole(error: Exception) -> Exception:
     return error
 
 
-def _quietly_unread() -> int:
-    """Ignore a reader that has closed our output, also in Python's own last flush."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return FAILED
+def _written(code: int) -> int:
+    """Write what is still buffered, and return the exit code: another one if nobody reads the output any more.
+
+    What is left is dropped. Python would try once more when it ends, and print that this failed.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except BrokenPipeError:
+            with suppress(OSError, ValueError):  # a stream without a file
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            code = UNREAD
+    return code

@@ -23,8 +23,8 @@ def go_to_keyring(secrets: Sequence[PlainSecret], wanted: bool | None, *, ask: b
     """Return whether the secrets go into the keyring; if nobody can be asked, say how they can."""
     where = ", ".join(f"{secret.upstream} ({secret.table}.{secret.key})" for secret in secrets)
     if wanted is None and not has_keyring():
-        them = "a secret" if len(secrets) == 1 else "secrets"
-        remark(f"{where}: {them} in plain text, which stay in the file: this machine has no keyring that could be used")
+        them, stay = ("a secret", "stays") if len(secrets) == 1 else ("secrets", "stay")
+        remark(f"{where}: {them} in plain text, which {stay} in the file: this machine has no usable keyring")
         return False
     if wanted is None and ask and sys.stdin.isatty():
         return typer.confirm(f"Plain secrets: {where}. Move {_them(secrets)} into the keyring?", default=True)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 ANNOUNCED_AFTER = 2.0
 """Seconds of waiting after which it is announced where stderr is not a terminal: a silent command seems to hang."""
-INSTALLS_AFTER = 6.0
-"""Seconds after which a launcher is taken to install what it has started before: it is out of its cache."""
+INSTALLS_AFTER = 12.0
+"""Seconds after which it is said that a launcher installs again what it has started before: it is out of its cache."""
 
 _PER_SECOND = 4
 _LONGEST = 300
@@ -136,8 +136,8 @@ def _announce(upstreams: Collection[Upstream]) -> None:
 
 
 def _say_installing(upstreams: Collection[Upstream]) -> None:
-    """Name the upstreams that take so long that they may be being reinstalled; new ones have been named already."""
-    slow = [one for one in upstreams if one.state.is_pending and _may_install(one) and _has_started_before(one)]
+    """Name the upstreams that are being installed again; new ones have been named already."""
+    slow = [one for one in upstreams if one.state.value == "installing" and _has_started_before(one)]
     if slow:
         names = ", ".join(repr(upstream.name) for upstream in slow)
         remark(f"still starting {names}, which may take minutes where something has to be installed again")
@@ -182,7 +182,10 @@ def _table(upstreams: Collection[Upstream], began: float, ctrl_c: str) -> Render
     for upstream in ordered:
         words = neutral(plain(standing_words(upstream), _LONGEST))
         style = _STYLES.get(upstream.state.value, "")
-        lines.append(Text(f"  {upstream.name:<{width}}  {words}", style=style, no_wrap=True, overflow="ellipsis"))
+        # What ends with a remedy is folded: the remedy would be cut.
+        is_cut = upstream.failure is None
+        text = f"  {upstream.name:<{width}}  {words}"
+        lines.append(Text(text, style=style, no_wrap=is_cut, overflow="ellipsis" if is_cut else "fold"))
     left = sum(upstream.state.is_pending for upstream in upstreams)
     passed = _seconds(time.monotonic() - began)
     total = f"waiting for {left} of {counted(len(upstreams), 'upstream')}, {passed} (Ctrl-C: {ctrl_c})"

@@ -8,11 +8,13 @@ from typing import Annotated
 import typer
 
 from gateway.errors import ConfigError, GatewayError
+from gateway.serving.control.log_file import left_logs
 from gateway.serving.control.records import GatewayRecord, running
 
 Pid = Annotated[int | None, typer.Option("--pid", metavar="PID", help="Process id of the gateway.")]
 Name = Annotated[str | None, typer.Option("--name", metavar="NAME", help="Name of the gateway ([gateway] name).")]
-_NO_GATEWAY = "a host starts one, or you do: mcp-gateway serve --http; `mcp-gateway logs` shows the last one"
+_NO_GATEWAY = "a host starts one, or you do: mcp-gateway serve --http"
+_LAST_LOG = "`mcp-gateway logs` shows the last one"
 All = Annotated[bool, typer.Option("--all", help="All running gateways.")]
 
 
@@ -29,7 +31,7 @@ def matching(pid: int | None, name: str | None) -> list[GatewayRecord]:
     if there:
         wanted = f"with the id {pid}" if pid is not None else f"called {name!r}"
         raise GatewayError(f"no running gateway {wanted}", remedy=f"there are: {_listed(there)}")
-    raise GatewayError("no gateway is running", remedy=_NO_GATEWAY)
+    raise GatewayError("no gateway is running", remedy="; ".join([_NO_GATEWAY, *([_LAST_LOG] if left_logs() else [])]))
 
 
 def the_one(pid: int | None, name: str | None) -> GatewayRecord:

@@ -9,6 +9,7 @@ import typer
 
 from gateway.core.wording import plain
 from gateway.telemetry.sanitize import neutral
+from gateway.telemetry.wrap_lines import wrapped
 
 
 def say(text: str = "") -> None:
@@ -18,7 +19,7 @@ def say(text: str = "") -> None:
 
 def remark(text: str) -> None:
     """Print a sanitized line to stderr, for people, beside a program's output."""
-    print(f"{neutral(text)}\n", end="", file=sys.stderr)
+    print(f"{wrapped(neutral(text), sys.stderr)}\n", end="", file=sys.stderr)
 
 
 def help_without_command(context: typer.Context) -> None:

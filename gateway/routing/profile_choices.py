@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gateway.config.gateway_settings import GatewaySettings
-from gateway.core.model.caller import Caller
+from gateway.core.model.caller import CONSOLE_CLIENT, Caller
 from gateway.core.profiles.host_profiles import narrow
 from gateway.core.profiles.match_profile import LOOKED_AT, Choice, choose_profile, header_matches, headers_seen
 from gateway.core.profiles.profile import Profile
@@ -72,7 +72,10 @@ class ProfileChoices:
     def _choose(self, caller: Caller) -> Choice:
         choice = choose_profile(self.profiles, caller, self.configured, self._settings.model)
         client = plain(f"{caller.client_name or 'a client'} {caller.client_version or ''}", 100)
-        logger.info("%s, %s: profile %s, because %s", client, caller.revision, choice.profile.name, choice.because)
+        # The gateway's own clients choose what they want: that says nothing of a host.
+        level = logging.DEBUG if caller.client_name == CONSOLE_CLIENT else logging.INFO
+        words = "%s, %s: profile %s, because %s"
+        logger.log(level, words, client, caller.revision, choice.profile.name, choice.because)
         profile = narrow(choice.profile, caller.revision)
         if caller.chooses_outputs:
             profile = for_chosen_outputs(profile)

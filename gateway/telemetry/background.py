@@ -13,6 +13,8 @@ import threading
 from collections.abc import Callable
 from typing import TextIO
 
+from gateway.telemetry.wrap_lines import wrapped
+
 MOST_WAITING = 2_000
 """Maximum number of lines waiting to be written; later ones are dropped."""
 
@@ -25,6 +27,9 @@ class BackgroundHandler(logging.Handler):
 
     def __init__(self, stream: TextIO, *, most_waiting: int = MOST_WAITING) -> None:
         super().__init__()
+        self.wraps = False
+        """Whether long lines are wrapped on a terminal: those for people."""
+        self._stream = stream
         self._write = _writer(stream)
         self._most = most_waiting
         self._lines: list[str] = []
@@ -36,7 +41,8 @@ class BackgroundHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Format the record, and queue it for writing."""
         try:
-            line = self.format(record) + "\n"
+            text = self.format(record)
+            line = (wrapped(text, self._stream) if self.wraps else text) + "\n"
         except Exception:  # as in the standard library: a line that cannot be formatted affects nothing else
             self.handleError(record)
             return

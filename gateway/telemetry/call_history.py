@@ -67,6 +67,8 @@ class CallHistory:
     max_bytes: int
     bytes: int = 0
     """The size of all arguments and results that are kept."""
+    started: float = field(default_factory=time.time)
+    """The time since which calls are recorded, in seconds since 1970; those of earlier runs may be there besides."""
     _calls: OrderedDict[int, PastCall] = field(default_factory=OrderedDict[int, PastCall])
     _whole: OrderedDict[int, PastCall] = field(default_factory=OrderedDict[int, PastCall])
     _listeners: list[Listener] = field(default_factory=list[Listener])

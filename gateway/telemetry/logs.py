@@ -41,6 +41,7 @@ def configure_logging(settings: Settings, *, debug: bool = False, stream: TextIO
     """
     handler = BackgroundHandler(sys.stderr if stream is None else stream)
     handler.setFormatter(make_formatter(settings))
+    handler.wraps = settings.logging.format == "text"
     for former in [one for one in logging.root.handlers if isinstance(one, BackgroundHandler)]:
         logging.root.removeHandler(former)
         former.close()

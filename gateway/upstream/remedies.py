@@ -127,6 +127,19 @@ def _missing_folder(upstream: FailedUpstream) -> str:
     return f"mkdir -p {upstream.settings.cwd}, or change {upstream.key('cwd')}"
 
 
+def _check_package(upstream: FailedUpstream) -> str:
+    return f"check the name of the package{_named(upstream)}, and its version"
+
+
+def _missing_package(upstream: FailedUpstream) -> str:
+    return f"check the name of the package{_named(upstream)}, and its version, in {upstream.key('args')}"
+
+
+def _named(upstream: FailedUpstream) -> str:
+    package = upstream.details.get("package")
+    return f" {package!r}" if package else ""
+
+
 def _missing_module(upstream: FailedUpstream) -> str:
     install = f"install {upstream.details['module']} for {upstream.program}"
     return f"{install}, or set {upstream.key('command')} to the Python that has it"
@@ -229,6 +242,7 @@ REMEDIES: Mapping[FailureCode, Remedy] = {
     # A program that was started.
     FailureCode.START_TIMEOUT: Remedy(_if_slow, _start_timeout),
     FailureCode.EXITED: Remedy(full=_exited),
+    FailureCode.PACKAGE_NOT_FOUND: Remedy(_check_package, _missing_package),
     FailureCode.MODULE_MISSING: Remedy(full=_missing_module),
     FailureCode.VARIABLE_MISSING: Remedy(full=_missing_variable),
     FailureCode.NOT_MCP_ON_STDOUT: Remedy(_if_not_stdio, _prints_other_things),

@@ -155,6 +155,8 @@ def test_a_json_configuration_stays_one(command, tmp_path):
     [
         (["x"], "give the server's URL, or -- and its command line"),
         (["x", "npx", "-y", "server"], "put -- before the command line"),
+        (["x", "127.0.0.1:8000/mcp"], "did you mean http://127.0.0.1:8000/mcp? A command line goes after --"),
+        (["x", "example.org/mcp"], "did you mean https://example.org/mcp? A command line goes after --"),
         (["my", "server", "--", "npx", "-y"], "one name stands before --, and this is another word: 'server'"),
         (["x", "http://127.0.0.1:9", "more"], "a URL takes no arguments"),
         (["x", "http://127.0.0.1:9", "--env", "A=b"], "--env and --cwd are for a command"),

@@ -67,6 +67,7 @@ def test_a_start_on_stdio_is_recognised(arguments, expected):
         (["xyzzy"], "error: No such command 'xyzzy'. (--help shows how it is used)"),
         (["call"], "error: Missing argument 'TOOL'. (--help shows how it is used)"),
         (["tools", "--bogus"], "error: No such option: --bogus"),
+        (["--config", "x.toml", "tools"], "error: No such option: --config (options go after the command"),
         (["serve", "--port", "1"], "error: Invalid value: --port and --bind need --http"),
         (["serve", "--http", "--port", "99999"], "error: Invalid value for '--port'"),
         (
@@ -228,4 +229,30 @@ def test_output_that_nobody_reads_is_no_error(tmp_path):
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.read(1)
         process.stdout.close()
-        assert (process.wait(60), process.stderr.read()) == (1, b"")
+        assert (process.wait(60), process.stderr.read()) == (141, b"")
+
+
+@pytest.mark.parametrize(
+    "words", [["--version"], ["--help"], ["profiles"], ["install", "--list"], ["tools", "--help"]], ids=" ".join
+)
+def test_every_command_ends_quietly_when_nobody_reads_what_it_says_at_last(words, tmp_path):
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        command = [sys.executable, "-m", "gateway", *words]
+        ended = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, cwd=tmp_path, timeout=60)
+    finally:
+        os.close(writing)
+    assert (ended.returncode, ended.stderr) == (141, b"")
+
+
+def test_an_error_that_nobody_reads_ends_quietly_as_well(tmp_path):
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-m", "gateway", "nonsense"], stdout=writing, stderr=writing, cwd=tmp_path, timeout=60
+        )
+    finally:
+        os.close(writing)
+    assert ended.returncode == 141

@@ -348,3 +348,89 @@ def test_the_list_of_a_project_that_a_host_has_open_is_not_given_to_one_that_has
     assert sorted(in_folder(start, file, outside, *shared)) == ["one__find", "one__look"]
     # Nor is the whole list given to one that has it open, from the first time on that this was seen.
     assert in_folder(start, file, outside, *shared, opened=project) == ["one__look"]
+
+
+@pytest.fixture
+def registered(tmp_path, monkeypatch, config):
+    """Register the gateway in Claude Code with options of `install`; return the arguments of its entry."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("USERPROFILE", str(home))
+
+    def call(command, file, *options) -> list[str]:
+        code, _, said = command("install", "claude-code", "--config", file, *options)
+        assert code == 0, said
+        entry = json.loads((home / ".claude.json").read_text())["mcpServers"]["gateway"]
+        return entry["args"][entry["args"].index("serve") + 1 :]
+
+    return call
+
+
+def test_a_host_that_is_registered_last_is_given_its_list_at_once_as_well(
+    start, command, cache, config, registered, held_back
+):
+    file = config()
+    assert start("tools", "--config", file).wait() == 0
+    process = held_back(*registered(command, file))
+    assert {"one__look", "one__find"} <= set(tools(process))
+
+
+def test_no_list_is_prepared_while_an_upstream_is_unknown(start, command, cache, config, registered, tmp_path):
+    file = config("[upstreams.gone]\ncommand = 'no-such-program'\n")
+    registered(command, file)
+    assert start("tools", "--config", file).wait() == 1
+    assert not cache.exists()
+
+
+def test_no_list_is_prepared_where_a_project_may_narrow_it(start, command, cache, config, registered):
+    file = config(TOOLSETS)
+    registered(command, file)
+    assert start("tools", "--config", file).wait() == 0
+    assert not cache.exists()
+
+
+@pytest.mark.parametrize("changed", ["catalogue", "configuration", "client", "extension"])
+def test_what_was_prepared_is_not_given_if_anything_has_changed(
+    start, command, cache, config, registered, held_back, changed
+):
+    file = config()
+    arguments = registered(command, file)
+    assert start("tools", "--config", file).wait() == 0
+    assert len(list(cache.iterdir())) == 1
+    if changed == "catalogue":
+        config.tools("look", "draw")
+        assert start("tools", "one", "--config", file).wait() == 0
+    elif changed == "configuration":
+        config("[gateway]\nname = 'other'\n")
+    process = held_back(*arguments, name="other-host" if changed == "client" else None)
+    if changed != "client":
+        capabilities = {"extensions": {"example/x": {}}} if changed == "extension" else {}
+        client = {"capabilities": capabilities, "clientInfo": {"name": "claude-code", "version": "1"}}
+        process.send(id=1, method="initialize", params={"protocolVersion": "2025-06-18", **client})
+        process.answer(1)
+    process.send(id="tools", method="tools/list", params={})
+    with pytest.raises(queue.Empty):
+        process.out.get(timeout=1)
+    held_back.open()
+    assert "one__look" in [tool["name"] for tool in process.answer("tools")["result"]["tools"]]
+
+
+@pytest.mark.parametrize("shared", [(), ("--shared",)])
+def test_a_registered_host_is_given_at_once_what_tools_has_listed(
+    start, command, cache, config, registered, held_back, shared
+):
+    file = config("[shared]\nlinger = 1\n")
+    arguments = registered(command, file, *shared)
+    assert start("tools", "--config", file).wait() == 0
+    process = held_back(*arguments)
+    assert {"one__look", "one__find"} <= set(listed := tools(process))
+    assert {method: names(process, method) for method in BESIDE_TOOLS} == {
+        method: listed for method, (_, listed) in BESIDE_TOOLS.items()
+    }
+    held_back.open()
+    process.send(id=7, method="tools/call", params={"name": "one__look", "arguments": {}})
+    assert process.answer(7)["result"]["content"][0]["text"] == "look"
+    assert tools(process) == listed
+    process.process.stdin.close()
+    assert [line for line in process.rest(process.out) if "mcp-gateway early" in line or "list_changed" in line] == []

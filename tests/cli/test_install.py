@@ -414,3 +414,29 @@ def test_in_a_terminal_each_path_stays_in_one_piece(command, home, monkeypatch):
     lines = command("install", "--list").out.splitlines()
     assert any(line.startswith("windsurf ") and "~/.codeium/windsurf/mcp_config.json" in line for line in lines)
     assert not any(line.startswith(" ") for line in lines)
+
+
+def test_servers_that_cannot_be_imported_are_named_with_the_cause_in_place_of_advice(command, home):
+    servers = {"a": {"command": "npx", "args": ["a"]}, "broken": {"comand": "npx"}}
+    (home / ".claude.json").write_text(json.dumps({"mcpServers": servers}))
+    cannot = "broken cannot be imported: has neither a command nor a url"
+    import_, only = "`mcp-gateway import claude-code`", "`mcp-gateway install claude-code --only`"
+    assert command("import", "claude-code", "--yes", "--dry-run").code == 0
+    assert (
+        f"Claude Code: {import_} puts it behind the gateway; then {only}; {cannot}\n"
+        in command("install", "--list").out
+    )
+    assert command("import", "claude-code", "--yes").code == 0
+    (home / ".claude.json").write_text(json.dumps({"mcpServers": {"broken": servers["broken"]}}))
+    ended = command("import", "claude-code", "--yes")
+    assert (ended.code, ended.out.splitlines()[-1].endswith(": there was nothing to add")) == (0, True)
+    assert f"Claude Code: {cannot}\n" in command("install", "--list").out
+    assert f"{cannot}\n" in command("install", "claude-code").out
+
+
+def test_a_server_at_a_url_is_not_said_to_be_started_first(command, home, tmp_path):
+    config = tmp_path / "urls.toml"
+    config.write_text('[upstreams.down]\nurl = "http://127.0.0.1:9/mcp"\n[upstreams.new]\ncommand = "new-server"\n')
+    said = [line for line in command("install", "codex", "--config", config).out.splitlines() if "once" in line]
+    assert len(said) == 1
+    assert ": new is not yet started by the gateway" in said[0]

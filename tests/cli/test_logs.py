@@ -65,6 +65,8 @@ def test_what_is_written_is_followed_until_the_gateway_ends(start, pictures, com
 def test_without_any_log_it_says_so(command):
     ended = command("logs")
     assert (ended.code, ended.err) == (1, "error: no gateway is running, and none has left a log\n")
+    assert "mcp-gateway logs" not in command("status").err  # nothing that would not be there
+    assert "mcp-gateway logs" not in command("reload").err
 
 
 @pytest.mark.parametrize("words", [(), ("--name", "mine")])

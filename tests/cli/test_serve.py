@@ -93,6 +93,7 @@ def assert_gone(pid):
         ("x = \n", [], ":1:5: is not TOML: invalid value"),
         ("", ["--profile", "codx"], "error: no profile is called 'codx' (did you mean 'codex'?)"),
         ("", ["--bogus"], "error: No such option: --bogus"),
+        ("", ["htpp"], "'htpp' is not a program on PATH: did you mean --http? A server's command line goes after --"),
     ],
 )
 def test_a_start_that_cannot_be_is_one_line_on_stderr_and_nothing_on_stdout(start, tmp_path, text, arguments, message):

@@ -344,6 +344,7 @@ def test_a_launcher_that_has_started_before_is_said_to_install_only_when_it_take
     start("tools", "--config", config).wait()
     for ending in ("go", "installed"):
         (npx.cache / f"one.{ending}").unlink()
+    (npx.cache / "one.silent").touch()  # a child of it would be taken for the server
     process = start("tools", "--config", config)
     assert process.err.get(timeout=PATIENCE) == "starting 'one'"
     words = "still starting 'one', which may take minutes where something has to be installed again"

@@ -13,7 +13,7 @@ ADDRESS = UpstreamSettings(url="https://example.com/mcp")
 WITH_TOKEN = UpstreamSettings(url="https://example.com/mcp", headers={"Authorization": "Bearer hunter2hunter2"})
 OVER_SSE = UpstreamSettings(url="https://example.com/mcp", transport="sse")
 
-DETAILS = {"module": "yaml", "variable": "API_KEY", "limit": "timeout.start"}
+DETAILS = {"module": "yaml", "variable": "API_KEY", "limit": "timeout.start", "package": "sevrer"}
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,11 @@ DETAILS = {"module": "yaml", "variable": "API_KEY", "limit": "timeout.start"}
         (PROGRAM, FailureCode.COMMAND_NOT_FOUND, "install Node.js, or set upstreams.x.command"),
         (UpstreamSettings(command="/opt/gone"), FailureCode.COMMAND_NOT_FOUND, "fix the path in"),
         (PROGRAM, FailureCode.EXITED, "run npx with its args by hand"),
+        (
+            PROGRAM,
+            FailureCode.PACKAGE_NOT_FOUND,
+            "check the name of the package 'sevrer', and its version, in",
+        ),
         (PROGRAM, FailureCode.MODULE_MISSING, "install yaml for npx, or set upstreams.x.command"),
         (PROGRAM, FailureCode.VARIABLE_MISSING, 'upstreams.x.env = { API_KEY = "${API_KEY}" }'),
         (PROGRAM, FailureCode.NOT_MCP_ON_STDOUT, "some servers need an argument as --stdio in upstreams.x.args"),

@@ -5,7 +5,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, NoReturn, cast
 
 import typer
 
@@ -20,7 +20,7 @@ from gateway.config.expansion import expand
 from gateway.config.find_config import config_candidates, find_file
 from gateway.config.load_settings import PYTHON_VARIABLE
 from gateway.config.logins import login_command, url_behind, with_time_to_log_in
-from gateway.config.setting_types import is_url
+from gateway.config.setting_types import is_url, url_meant
 from gateway.core.registry.entry import is_registry_name
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.configuration_file import ConfigurationFile
@@ -108,7 +108,7 @@ def add(
         refuse("--via, --set, --as and --keyring are for servers of the registry: mcp-gateway add io.github.x/y")
     after_dashes = cast("CommandContext", context.obj).after_dashes
     if words and not is_url(words[0]) and not after_dashes:
-        refuse("put -- before the command line, so that its options are not taken for this command's own")
+        _refuse_command_line(words)
     if 0 < after_dashes < len(words):
         refuse(f"one name stands before --, and this is another word: {words[0]!r}")
     if openapi is not None:
@@ -175,6 +175,13 @@ def _pair(given: str, separator: str, form: str) -> tuple[str, str]:
     if not found or not name.strip():
         refuse(f"give it as {form}")
     return name.strip(), value.strip() if separator == ":" else value
+
+
+def _refuse_command_line(words: Sequence[str]) -> NoReturn:
+    """Refuse a command line without --, or an address without its scheme."""
+    if len(words) == 1 and (url := url_meant(words[0])) is not None:
+        refuse(f"did you mean {url}? A command line goes after --")
+    refuse("put -- before the command line, so that its options are not taken for this command's own")
 
 
 def _file(asked: Path | None, yes: bool) -> ConfigurationFile:

@@ -65,6 +65,8 @@ def import_(
         complain(problem)
     if dry_run and not as_json:
         say(_would_write(len(plan.new), target, exists=before is not None))
+    elif plan.rows and not plan.new and not as_json:
+        say(f"{target}: there was nothing to add")
     if dry_run or not plan.new:
         return DONE
     if not yes and not _agreed(len(plan.new), target):

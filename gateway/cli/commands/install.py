@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Annotated, Any, cast
 
+import anyio
 import typer
 
 from gateway.cli.command_context import AsJson, ConfigFile, ProfileNames, profile_option, the_profile
 from gateway.cli.completion import host_names
 from gateway.cli.diagnosis.findings import list_names
+from gateway.cli.early_lists import prepare_for_hosts
 from gateway.cli.exit_codes import DONE, complain, refuse
 from gateway.cli.terminal import remark, say, say_json, say_table
 from gateway.cli.toolset_option import ToolsetName, check_toolsets
@@ -127,6 +129,7 @@ def install(
     if lives_in_cache():
         remark("warning: this gateway was started with uvx, and disappears with uv's cache: use `uv tool install`")
     _say_first_starts(settings, config)
+    anyio.run(prepare_for_hosts, config)
     return DONE
 
 
@@ -233,14 +236,18 @@ def _say_variables(host: HostFormat, configuration: Path, launch: Launch, at: Ma
 
 
 def _say_first_starts(settings: Settings, config: Path | None) -> None:
-    """Print the upstreams that have never been started, for which hosts would have to wait: some time out early."""
+    """Print the upstreams that have never been started, for which hosts would have to wait: some time out early.
+
+    Those at a URL are not started: there is nothing to wait for, or nothing that waiting could change.
+    """
     from gateway.upstream import Catalogues  # the other commands do without the SDK
 
     cache = cache_folder(os.environ)
     if cache is None:  # lists are not kept between starts
         return
     catalogues = Catalogues(cache / "catalogues")
-    new = [name for name, one in settings.upstreams.items() if one.enabled and catalogues.recall(one) is None]
+    started = {name: one for name, one in settings.upstreams.items() if one.enabled and one.command is not None}
+    new = [name for name, one in started.items() if catalogues.recall(one) is None]
     if new:
         tools = shlex.join(["mcp-gateway", "tools", *(["--config", str(config)] if config is not None else [])])
         say(f"run `{tools}` once: {', '.join(new)} {'is' if len(new) == 1 else 'are'} {_NEVER_STARTED}")
@@ -317,7 +324,7 @@ def _list(at: Machine, as_json: bool, config: Path | None) -> int:
     say_table(("host", "the gateway", "file"), rows, unfolded=3)  # a path is copied, so it stays in one piece
     for one in hosts:
         behind = servers_behind(one.host, one.file, at, find_file(config, environ=os.environ), one.projects)
-        if behind.names:
+        if behind.names or behind.usable(one.others)[1]:
             say(f"{one.host.title}: {_way(one.host, one.others, behind, config)}")
         if one.own and (twice := behind.twice(one.others)) is not None:
             remark(f"warning: {one.host.title}: {twice}")

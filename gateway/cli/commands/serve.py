@@ -1,7 +1,8 @@
 """`mcp-gateway serve`: run the gateway over stdio or HTTP."""
 
 import os
-from collections.abc import Mapping
+import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -29,6 +30,7 @@ from gateway.cli.toolset_option import ToolsetName, served_of, toolsets_of
 from gateway.config.builtin_profiles import load_profiles
 from gateway.config.gateway_settings import LogFormat, LogLevel
 from gateway.config.schema import Settings
+from gateway.core.near_names import near_names
 from gateway.core.profiles.match_profile import find_profile
 from gateway.serving.shared.relay_options import RelayOptions
 from gateway.telemetry import configure_logging
@@ -89,9 +91,11 @@ def serve(
     worker: Annotated[bool, typer.Option("--worker", hidden=True)] = False,
 ) -> int:
     """Serve one host over stdio, or many over HTTP."""
+    started: CommandContext = context.obj
+    if command and not started.after_dashes:
+        _check_program(command)
     alone = shared or console or calibrate or record is not None or replay is not None
     _check_options(http, port, bind, console, toolset, workers, alone=alone)
-    started: CommandContext = context.obj
     own = _become_worker() if worker and http else None
     chosen = the_profile(profile)
     recording = recording_options(record, record_limit, replay, replay_match, shared=shared and not http)
@@ -138,6 +142,20 @@ def serve(
                 remark(_BY_HAND)
             ended = run_until_signal(partial(serve_on_stdio, start, opening))
     return DONE if ended == TERMINATED else ended or DONE
+
+
+_OPTIONS = ("http", "shared", "console", "workers", "calibrate", "config", "profile", "upstream", "record", "replay")
+"""The options that a misspelt word may have meant."""
+
+
+def _check_program(command: Sequence[str]) -> None:
+    """Refuse a single word that is not a program, such as a misspelt option: it would serve an upstream that fails."""
+    word = command[0]
+    if len(command) > 1 or os.path.exists(word) or shutil.which(word) is not None:
+        return
+    near = near_names(word.lstrip("-"), _OPTIONS)
+    meant = f"did you mean {' or '.join(f'--{name}' for name in near)}? " if near else ""
+    refuse(f"{word!r} is not a program on PATH: {meant}A server's command line goes after --")
 
 
 def _check_options(

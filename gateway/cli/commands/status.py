@@ -107,7 +107,7 @@ def _show_hosts(hosts: Sequence[Mapping[str, Any]], attached: Sequence[Mapping[s
     lines = [_host(host) for host in hosts] + [_attached(host) for host in attached if host["pid"] not in asking]
     for line in lines:
         say(f"  host {line}")
-    if not lines:
+    if not attached and not any(host.get("connected", True) for host in hosts):
         say("  no host is connected")
     for host in attached:
         if host["environment"]:
@@ -162,7 +162,10 @@ def _host(host: Mapping[str, Any]) -> str:
     process = f", process {host['pid']}" if host.get("pid") is not None else ""
     problem = host.get("problem")  # missing in the status of an older gateway
     nothing = f"; offered nothing: {plain(problem, 1_000)}" if problem else ""
-    return f"{named}{whose}: {host['revision']}, {profile}, for {since(host['since'])}, {asked}{process}{nothing}"
+    seen = f"last request {since(host['last_request'])} ago"
+    # Over HTTP, few hosts say that they leave. Missing in the status of an older gateway.
+    there = f"for {since(host['since'])}, {asked}" if host.get("connected", True) else f"not connected, {asked}"
+    return f"{named}{whose}: {host['revision']}, {profile}, {there}, {seen}{process}{nothing}"
 
 
 def _attached(host: Mapping[str, Any]) -> str:

@@ -3,8 +3,9 @@
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -24,6 +25,7 @@ from gateway.cli.command_context import (
     without_waiting,
 )
 from gateway.cli.command_remedies import why_missing
+from gateway.cli.early_lists import prepare_for_hosts
 from gateway.cli.exit_codes import DONE, UNAVAILABLE, complain
 from gateway.cli.given_options import GivenOptions
 from gateway.cli.known_upstream import check_upstream
@@ -90,8 +92,11 @@ def tools(
     tell_what_is_without_pages({chosen: rules}, app)
     given = GivenOptions(config, upstream or (), the_profiles(profile), revision, app, toolset)
     wait = Wait(visible=not as_json, ctrl_c="list what is there")
+    is_whole = not (servers or upstream or token or principal or toolset)
+    prepare = partial(prepare_for_hosts, config) if is_whole else None
     ended = run_until_signal(
-        lambda: _listed(settings, servers or (), caller, wait, given, search), interrupt=wait.interrupt
+        lambda: _prepared(_listed(settings, servers or (), caller, wait, given, search), prepare),
+        interrupt=wait.interrupt,
     )
     if isinstance(ended, int):
         return ended
@@ -133,6 +138,14 @@ class _Listed:
     own: frozenset[str]
     tokens: Mapping[str, int]
     """What the tools of each upstream, and the gateway's own, cost a model in the list."""
+
+
+async def _prepared(listing: Awaitable[_Listed], prepare: Callable[[], Awaitable[None]] | None) -> _Listed:
+    """List the tools, and prepare the lists of the hosts if all upstreams are there."""
+    listed = await listing
+    if prepare is not None and not listed.missing:
+        await prepare()
+    return listed
 
 
 async def _listed(

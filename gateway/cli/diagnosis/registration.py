@@ -63,7 +63,8 @@ def _host(one: RegistrationStatus, context: CheckContext, behind: ServersBehind)
             f"{counted(len(one.others), 'server')} of its own: {list_names(one.others)}" if one.others else "no servers"
         )
         text = f"{title} does not have the gateway ({one.file}; {has})"
-        remedy = way if one.others else _install(one.host, NAME, context)
+        usable, unusable = behind.usable(one.others)
+        remedy = way if usable else "; ".join(filter(None, (_install(one.host, NAME, context), unusable)))
         yield CheckResult(about, "ok", text, remedy, is_next_step=True)
         return
     for name, entry in one.own.items():
@@ -97,6 +98,9 @@ def _projects(one: RegistrationStatus, behind: ServersBehind) -> Iterator[CheckR
 
 def _way_of_local(one: RegistrationStatus, project: ProjectServers, behind: ServersBehind) -> str:
     """Describe how servers get behind the gateway that are in the user's file for one project."""
+    usable, unusable = behind.usable(project.others, project.folder)
+    if unusable:
+        return "; ".join([*([_way_of_local(one, replace(project, others=usable), behind)] if usable else []), unusable])
     new = [name for name in project.others if (project.folder, name) not in behind.in_projects]
     if not new:
         out = "; ".join(map(removal, project.others))

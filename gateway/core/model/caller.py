@@ -7,6 +7,9 @@ from typing import Any
 from gateway.core.model.grant import EVERYTHING, Grant
 from gateway.core.model.revisions import MODERN_REVISIONS, REVISIONS, Era
 
+CONSOLE_CLIENT = "mcp-gateway-console"
+"""The name of the console as a client of the gateway."""
+
 
 @dataclass(frozen=True)
 class Caller:

@@ -8,6 +8,7 @@ from typing import Any
 
 from starlette.requests import Request
 
+from gateway.config.moments import moment_text
 from gateway.serving.console.calls import call_row, newest
 from gateway.serving.console.console import Console
 from gateway.serving.console.views import View
@@ -24,11 +25,15 @@ async def show_home(console: Console) -> dict[str, Any]:
     `activity` has the calls of the last hour: `calls`, `failed`, and both for each minute, the oldest first. `latest`
     are calls, the newest first, and `newest` is the number of the first of them, 0 without any. `today` has the kept
     calls since midnight (UTC): `calls`, `failed`, and the `tokens` that their text (estimated) and pictures cost.
+    `recorded_since` is the time since which calls are recorded, if that is less than an hour ago: those before are not
+    counted.
     """
+    started = console.history.started
     return {
         **await console.report(),
         "activity": activity(console.history, time.time()),
         "today": today(console.history, time.time()),
+        "recorded_since": moment_text(started) if time.time() - started < 60 * _MINUTES else None,
         "latest": [call_row(call) for call in islice(console.history.newest_first(), _LATEST)],
         "newest": newest(console.history),
     }

@@ -12,7 +12,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from gateway.core.apps import DECLARED
-from gateway.core.model.caller import Caller
+from gateway.core.model.caller import CONSOLE_CLIENT, Caller
 from gateway.core.model.json_size import size_of
 from gateway.core.model.revisions import NEWEST_HANDSHAKE
 from gateway.core.model.wire import METHOD_NOT_FOUND
@@ -25,7 +25,6 @@ from gateway.upstream.connection.owners import host_of
 if TYPE_CHECKING:
     from gateway.routing import Router
 
-CLIENT = "mcp-gateway-console"
 RUNNING_AT_ONCE = 8
 KEPT = 32
 _MOST_CHARACTERS = 64 * 1024 * 1024
@@ -50,7 +49,7 @@ def operator(profile: str | None, principal: str, *, declares_pages: bool = True
         able |= DECLARED
     return Caller(
         revision=NEWEST_HANDSHAKE,
-        client_name=CLIENT,
+        client_name=CONSOLE_CLIENT,
         profile=profile or None,
         principal=principal,
         capabilities=able,

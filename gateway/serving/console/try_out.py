@@ -12,6 +12,7 @@ from starlette.requests import Request
 
 from gateway.content.fetch import clean_name, peeked, typed
 from gateway.content.shaping.shaper import lift_within
+from gateway.core.model.caller import CONSOLE_CLIENT
 from gateway.core.model.json_values import as_list, as_object, objects_in
 from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile_words import drawn_elsewhere
@@ -24,7 +25,7 @@ from gateway.serving.console.parts import Part, envelope_parts, text_part
 from gateway.serving.console.read_form import Mistake, ReadForm
 from gateway.serving.console.schema_form import ABSENT, form_of
 from gateway.serving.console.submitted import submitted
-from gateway.serving.console.tries import CLIENT, Question, Try
+from gateway.serving.console.tries import Question, Try
 from gateway.serving.console.uri_template import expanded
 from gateway.serving.console.views import View, number_in
 from gateway.telemetry.sanitize import neutral
@@ -260,7 +261,7 @@ async def _answer(console: Console, request: Request) -> Mapping[str, Any]:
 
 def _sampled(text: str) -> dict[str, Any]:
     content = {"type": "text", "text": text.replace("\r\n", "\n")}
-    return {"role": "assistant", "content": content, "model": CLIENT, "stopReason": "endTurn"}
+    return {"role": "assistant", "content": content, "model": CONSOLE_CLIENT, "stopReason": "endTurn"}
 
 
 async def _prompt(console: Console, request: Request) -> Mapping[str, Any]:

@@ -1,6 +1,7 @@
 """The status of a running gateway as JSON: names, states and numbers, but no content and no secrets."""
 
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,17 +20,21 @@ from gateway.serving.control.list_costs import list_cost
 from gateway.serving.control.reload_config import Reloader
 from gateway.serving.mcp.running_requests import RunningRequests
 from gateway.system.process_usage import memory_of_trees, own_memory
+from gateway.upstream.connection.owners import host_of
 
 if TYPE_CHECKING:
     from anyio.abc import SocketStream
 
     from gateway.admission.admission import Admission
     from gateway.content.links.links import Links
-    from gateway.routing import Router
     from gateway.serving.console.on_request import ConsoleOnRequest
     from gateway.upstream import Upstream
     from gateway.upstream.pins import Pins
     from gateway.upstream.recording.recorder import Recorder
+
+
+RECENT_SECONDS = 60.0
+"""Seconds after a request in which a host without an open stream counts as connected."""
 
 
 class Running(ShownGateway, Protocol):
@@ -124,7 +129,7 @@ async def report(running: Running, serving: Serving, reloader: Reloader) -> dict
         "store": _store(running),
         "audit": None if (trail := running.audit) is None else {"path": str(trail.path), "problem": trail.problem},
         "recording": None if (recorder := running.recorder) is None else recorder.report,
-        "hosts": [_host(host, running.router, serving.shared) for host in serving.connected_hosts()],
+        "hosts": [_host(host, running, serving.shared) for host in serving.connected_hosts()],
         "attached": None if serving.shared is None else serving.shared.report(),
         "replicas": serving.replicas(),
         "approvals": sum(each.verdict is None for each in running.router.approvals.listed()),
@@ -151,8 +156,13 @@ def _store(running: Running) -> dict[str, Any]:
     }
 
 
-def _host(host: ConnectedHostPort, router: "Router", shared: SharedPort | None) -> dict[str, Any]:
-    caller = host.caller
+def _is_connected(host: ConnectedHostPort, running: Running) -> bool:
+    """Whether a host has a stream or a request open, or had a request lately: over HTTP, few say that they leave."""
+    return running.upstreams.attendance.has(host_of(host.caller)) or time.time() - host.last < RECENT_SECONDS
+
+
+def _host(host: ConnectedHostPort, running: Running, shared: SharedPort | None) -> dict[str, Any]:
+    caller, router = host.caller, running.router
     try:
         choice = router.choice_of(caller)
         profile, because = choice.profile.name, choice.because
@@ -170,6 +180,7 @@ def _host(host: ConnectedHostPort, router: "Router", shared: SharedPort | None) 
         "because": because,
         "since": moment_text(host.since),
         "last_request": moment_text(host.last),
+        "connected": _is_connected(host, running),
         "requests": host.requests,
         "pid": None if shared is None else shared.pid_of(caller.session),
     }

@@ -94,8 +94,7 @@ class Drain:
         `close_door` lets nobody connect any more, and waits for what those ask who have connected before.
         """
         await self._asked.wait()
-        running = counted(self._running.number, "request")
-        logger.info("stopping: there are no new sessions, and %s may end within %g s", running, self._grace)
+        logger.info("stopping: %s", what_ends(self._running.number, self._grace))
         for tell in self.before:
             await tell()
         async with background_tasks() as tasks:
@@ -203,3 +202,11 @@ def opens_session(scope: Scope) -> bool:
         and "mcp-session-id" not in headers
         and headers.get("mcp-protocol-version") not in MODERN_REVISIONS
     )
+
+
+def what_ends(running: int, grace: float) -> str:
+    """Say what is waited for when the gateway stops."""
+    if not running:
+        return "no request is running, and there are no new sessions"
+    has = "has" if running == 1 else "have"
+    return f"{counted(running, 'running request')} {has} up to {grace:g} s to end, and there are no new sessions"

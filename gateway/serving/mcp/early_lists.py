@@ -11,6 +11,9 @@ they differ (`gateway.serving.mcp.list_keeper`).
 A host of 2026-07-28 hears only of changes that it has subscribed to. Some wait for the acknowledgement before they ask
 for lists (Claude Code 2.1.329), so that is given early as well, and the gateway's own is not passed on. Only lists of
 which the host is to hear are given to it early.
+
+A host that was never given a list gets one that a command has prepared for hosts of its name (`prepare_lists`), unless
+it declares more than such a list was made for.
 """
 
 import os
@@ -21,13 +24,15 @@ from gateway.config.list_facts import ListFacts
 from gateway.core.model.json_values import as_object
 from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SUBSCRIPTION_ID
 from gateway.serving.mcp.handshake import Handshake
-from gateway.serving.mcp.kept_lists import LISTS, AskedList, KeptLists, key_of_list
+from gateway.serving.mcp.kept_lists import LISTS, AskedList, KeptList, KeptLists, key_of_list, key_of_prepared
 
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 
 _KINDS = ("tools", "prompts", "resources")
 _ENVELOPE = (PROTOCOL_VERSION, CLIENT_INFO, CLIENT_CAPABILITIES)
 _LISTEN = {"_meta", "notifications"}
+_PLAIN = {"roots", "elicitation", "sampling"}
+"""What a host may declare to be given a list that was prepared: extensions may change what it is offered."""
 
 
 class Check(NamedTuple):
@@ -48,6 +53,7 @@ class EarlyLists:
         self._checked: set[str] = set()
         self._own_ids: frozenset[str] = frozenset()
         self._envelope: Mapping[str, Any] | None = None
+        self._host: tuple[str, Mapping[str, Any]] | None = None
         self._heard: frozenset[str] = frozenset()
         self._acknowledged: frozenset[str | int] = frozenset()
 
@@ -56,18 +62,23 @@ class EarlyLists:
         if method not in LISTS or set(params or {}) - {"_meta"}:  # a page of it
             return None
         if handshake.era == "handshake" and handshake.client is not None:
+            self._host = handshake.revision, handshake.client
             return AskedList(key_of_list(self.facts.digest, method, handshake.revision, handshake.client))
         self._envelope = handshake.envelope
         if handshake.era != "modern" or self._envelope is None:
             return None
         client = {"clientInfo": self._envelope.get(CLIENT_INFO), "capabilities": self._envelope[CLIENT_CAPABILITIES]}
+        self._host = self._envelope[PROTOCOL_VERSION], client
         return AskedList(key_of_list(self.facts.digest, method, self._envelope[PROTOCOL_VERSION], client))
 
     def given(self, method: str, asked: AskedList) -> Check | None:
         """Return the answer to a request that arrived before the gateway is ready; None if there is none."""
         if self._envelope is not None and LISTS[method].notified not in self._heard:
             return None
-        if asked.key is None or (kept := self._kept.read(asked.key, method)) is None:
+        if asked.key is None:
+            return None
+        kept = self._kept.read(asked.key, method) or self._prepared(asked.key, method)
+        if kept is None:
             return None
         request: dict[str, Any] | None = None
         if asked.key not in self._checked:
@@ -78,6 +89,16 @@ class EarlyLists:
             if self._envelope is not None:
                 request["params"] = {"_meta": {key: self._envelope[key] for key in _ENVELOPE if key in self._envelope}}
         return Check(kept.result, request, asked._replace(given=kept.digest))
+
+    def _prepared(self, key: str, method: str) -> KeptList | None:
+        """Return the list that was prepared for this host, if it may have it."""
+        revision, client = self._host or ("", {})
+        name = as_object(client.get("clientInfo")).get("name")
+        declared = {one for one, value in as_object(client.get("capabilities")).items() if value is not None}
+        # A project that the host has open may narrow the list, where there are toolsets: then none is prepared.
+        if not isinstance(name, str) or not declared <= _PLAIN or self.facts.toolsets or self._kept.is_barred(key):
+            return None
+        return self._kept.read_prepared(key_of_prepared(self.facts.digest, name), revision, method)
 
     def acknowledge(self, request: Mapping[str, Any], handshake: Handshake) -> dict[str, Any] | None:
         """Return the acknowledgement of a request to hear of changes of lists; None if it is for anything else."""

@@ -1,7 +1,10 @@
 """The lists that hosts were last given, kept on disk so that the next start can answer at once. Standard library only.
 
 There is a file for each host, configuration and list, named by a digest of all that decides what is in the list
-(`key_of_list`). A list is read only if no other process has changed what is known of upstreams since it was kept
+(`key_of_list`). A host that was never given its lists may have some prepared by a command, which knows the host only by
+its name (`key_of_prepared`): all of them are in one file.
+
+A list is read only if no other process has changed what is known of upstreams since it was kept
 (`gateway.upstream.catalogues`). A file that cannot be used, or that somebody else could have written, counts as
 missing. The files are readable by their user only.
 """
@@ -77,6 +80,11 @@ def key_of_list(facts: str, method: str, revision: str, client: Mapping[str, Any
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode("ascii")).hexdigest()
 
 
+def key_of_prepared(facts: str, client_name: str) -> str:
+    """Return the key of the lists that are prepared for the hosts of this name."""
+    return hashlib.sha256(json.dumps(["prepared", facts, client_name.lower()]).encode("ascii")).hexdigest()
+
+
 def is_key(value: object) -> bool:
     """Whether a value may be a key."""
     return isinstance(value, str) and len(value) == _KEY_LENGTH and set(value) <= set("0123456789abcdef")
@@ -102,6 +110,39 @@ class KeptLists:
             return _parsed(content, LISTS[method]) if self._is_current(content) else None
         except (OSError, ValueError, RecursionError):
             return None
+
+    def read_prepared(self, key: str, revision: str, method: str) -> KeptList | None:
+        """Return a list that was prepared; None if there is none that can be used."""
+        try:
+            content = _content(self._path(key))
+            if not self._is_current(content):
+                return None
+            lines = content.split(b"\n")
+            number, digest, sealed = as_object(_head(content).get("prepared"))[f"{revision} {method}"]
+            head = json.dumps({"version": _VERSION, "digest": digest, "sha256": sealed}).encode("ascii")
+            return _parsed(head + b"\n" + lines[number], LISTS[method])
+        except (OSError, ValueError, RecursionError, LookupError, TypeError):
+            return None
+
+    def keep_prepared(self, key: str, prepared: Mapping[tuple[str, str], tuple[bytes, str]]) -> None:
+        """Keep lists for hosts that were never given them: results as JSON, and their digests, by revision and method.
+
+        If that is not possible, or they are too large, nothing is kept.
+        """
+        lines = {result: number for number, result in enumerate(dict.fromkeys(r for r, _ in prepared.values()), 1)}
+        index = {
+            f"{revision} {method}": [lines[result], digest, hashlib.sha256(result).hexdigest()]
+            for (revision, method), (result, digest) in prepared.items()
+        }
+        with suppress(OSError):
+            head = {"version": _VERSION, "by": PROCESS_MARK, "catalogues": self._known(), "prepared": index}
+            content = b"\n".join([json.dumps(head).encode("ascii"), *lines])
+            if len(content) <= LARGEST:
+                self._write(self._path(key), content)
+
+    def is_barred(self, key: str) -> bool:
+        """Whether no list may be kept by this key."""
+        return _is_barred(self._path(key))
 
     def keep(self, key: str, result: bytes, digest: str) -> None:
         """Keep a result, as JSON, unless it is too large. If that is not possible, nothing is kept."""

@@ -71,6 +71,15 @@ class ListKeeper:
                 self._kept.forget(key)
 
 
+def lasting_list(method: str, result: Mapping[str, Any]) -> tuple[bytes, str] | None:
+    """Return a list as it may be kept, as JSON, with its digest; None if it may not."""
+    kind = LISTS[method]
+    if not _is_lasting(kind, result):
+        return None
+    result = _without_stored(kind, result)
+    return write_fields(result), _digest(kind, result)
+
+
 def _is_lasting(kind: ListKind, result: Mapping[str, Any]) -> bool:
     """Whether a list is the whole, and not one that is only for the time of calibrating a host."""
     names = {as_object(item).get("name") for item in as_list(result.get(kind.member))}

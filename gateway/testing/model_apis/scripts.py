@@ -4,13 +4,13 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from gateway.core.model.json_values import is_dict
 from gateway.core.model.media_types import inspect
-from gateway.testing.model_apis.read_request import Conversation, Seen
+from gateway.testing.model_apis.read_request import Conversation, Message, Seen
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,9 @@ Script: TypeAlias = Callable[[Conversation], Reply]
 
 FINAL = "final_answer"
 """The tool with which an agent ends if it does not accept text as an answer (smolagents)."""
+WAIT = "WaitForMcpServers"
+"""The tool with which a model of Claude Code waits for MCP servers that are still connecting."""
+_MOST_WAITS = 20
 _MODELS = ("assistant", "model")
 _CALL = re.compile(r"^call (\S+)(?: (\{.*\}))?\s*$", re.MULTILINE)
 
@@ -45,8 +48,9 @@ class LookingModel:
     """A model that calls a tool, then says exactly what it sees.
 
     It makes the calls that a user's lines like `call charts__bar_chart {"rows": 3}` name. Without such a line it calls
-    the first tool offered, unless there is already a result. Lines before its last message are ignored, so that agents
-    that write calls and results as text are supported too.
+    the first tool offered, unless there is already a result. If the host has a tool to wait for servers that are still
+    connecting, the model waits until the tool of such a line is there. Lines before its last message are ignored, so
+    that agents that write calls and results as text are supported too.
     """
 
     def __call__(self, conversation: Conversation) -> Reply:
@@ -59,7 +63,20 @@ class LookingModel:
 
 
 def _wanted(conversation: Conversation) -> tuple[ToolCall, ...]:
-    messages = conversation.messages
+    waits = {call.id for message in conversation.messages for call in message.calls if call.name == WAIT and call.id}
+    calls = _ordered(conversation, waits)
+    is_there = all(call.name in conversation.tools for call in calls)
+    return calls if is_there or WAIT not in conversation.tools or len(waits) >= _MOST_WAITS else (ToolCall(WAIT),)
+
+
+def _ordered(conversation: Conversation, waits: Collection[str]) -> tuple[ToolCall, ...]:
+    """Return the calls to make now. The calls with the ids in `waits`, and their answers, are passed over."""
+
+    def is_wait(message: Message) -> bool:
+        refs = (*message.calls, *message.answers)
+        return bool(refs) and all(ref.id in waits for ref in refs)
+
+    messages = [message for message in conversation.messages if not is_wait(message)]
     answered = [number for number, message in enumerate(messages) if message.answers]
     spoken = [number for number, message in enumerate(messages) if message.role in _MODELS]
     orders = [

@@ -55,11 +55,18 @@ class Recorded:
         return json.loads(self.body)
 
 
+OnRequest = Callable[[Recorded], object]
+"""Called with each request, before it is answered."""
+
+
 class ModelServer(Starlette):
     """The application. `requests` has all requests received, in order."""
 
-    def __init__(self, script: Script, chat: str, record: list[Recorded], pause: Pause | None) -> None:
+    def __init__(
+        self, script: Script, chat: str, record: list[Recorded], pause: Pause | None, on_request: OnRequest
+    ) -> None:
         self.requests = record
+        self._on_request = on_request
         self._script = script
         self._pause = pause
         self._numbers = count(1)
@@ -85,6 +92,7 @@ class ModelServer(Starlette):
         async def answer(request: Request) -> Response:
             recorded = Recorded(request.method, request.url.path, dict(request.headers), await request.body())
             self.requests.append(recorded)
+            self._on_request(recorded)
             body = _body(recorded, request.path_params)
             if isinstance(body, str):
                 return _refused(writer, body)
@@ -127,15 +135,17 @@ def model_server(
     chat: str = "openai_chat",
     record: list[Recorded] | None = None,
     pause: Pause | None = None,
+    on_request: OnRequest = lambda _: None,
 ) -> ModelServer:
     """Return a server that answers like all the model APIs, by `script` (default: `LookingModel()`).
 
-    `chat` is the target for /v1/chat/completions: `openai_chat`, a profile of it (`vllm`, `llama_cpp` ...), `mistral`
-    or `groq`. Requests are kept in `record`, or in the server's own `requests`. `pause` is awaited after each event of
-    a stream, for tests of intermediate states. A request that the real API would refuse gets its error with status 400;
-    one that a chat template refuses in llama-server gets 500, as there.
+    `chat` is the target for /v1/chat/completions: `openai_chat`, a profile of it (`vllm`, `llama_cpp` ...),
+    `mistral` or `groq`. Requests are kept in `record`, or in the server's own `requests`, and `on_request` is
+    called with each. `pause` is awaited after each event of a stream, for tests of intermediate states. A request
+    that the real API would refuse gets its error with status 400; one that a chat template refuses in llama-server
+    gets 500, as there.
     """
-    return ModelServer(script or LookingModel(), chat, [] if record is None else record, pause)
+    return ModelServer(script or LookingModel(), chat, [] if record is None else record, pause, on_request)
 
 
 def _body(recorded: Recorded, parameters: Mapping[str, str]) -> dict[str, Any] | str:

@@ -179,12 +179,12 @@ class StartLimit:
             now = anyio.current_time()
             by_work = min(self._sign + quiet, began + self._longest)
             self._until = scope.deadline = max(began + self._settings.timeout.start, by_work)
-            if not is_shown and now - began >= shown_after:
+            alone = launcher.starts_child and not WINDOWS  # on Windows, npx is a batch file with a process of its own
+            has_installed = alone and look[0] is not None and look[0].processes > 1
+            if not is_shown and not (has_installed and not self._is_first) and now - began >= shown_after:
                 is_shown = True
                 on_installing(launcher)
             # The next launcher may begin if this one has started its server, does nothing, or takes very long.
-            alone = launcher.starts_child and not WINDOWS  # on Windows, npx is a batch file with a process of its own
-            has_installed = alone and look[0] is not None and look[0].processes > 1
             if has_installed or now - self._sign >= TURN_QUIET or now - began >= LONGEST_TURN:
                 self._pass_on()
 

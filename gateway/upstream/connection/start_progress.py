@@ -24,8 +24,9 @@ class StartProgress:
     def await_turn(self, launcher: Launcher) -> None:
         """Wait for others with the same launcher."""
         cause = f"waits for its turn ({launcher.name})"
-        self.is_queued, self._since = True, anyio.current_time()
-        self._status.enter(UpstreamState.STARTING, cause)
+        if not self._status.begin_again(f"it is tried again when its turn comes ({launcher.name})"):
+            self.is_queued, self._since = True, anyio.current_time()
+            self._status.enter(UpstreamState.STARTING, cause)
         self._log(cause)
 
     def take_turn(self) -> None:
@@ -34,9 +35,11 @@ class StartProgress:
         if self.is_queued and self._status.state is UpstreamState.STARTING:
             self._status.enter(UpstreamState.STARTING)
         self.is_queued = False
+        self._status.begin_again(None)
 
     def install(self, launcher: Launcher) -> None:
         """Wait for a launcher that may have to install the server."""
         cause = f"{launcher.name} may have to install it first"
-        self._status.enter(UpstreamState.INSTALLING, cause)
+        if not self._status.begin_again(f"it is being tried again: {cause}"):
+            self._status.enter(UpstreamState.INSTALLING, cause)
         self._log(f"installing: {cause}")

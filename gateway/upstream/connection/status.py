@@ -25,6 +25,7 @@ class ConnectionStatus:
         self._counts = counts
         self._on_change = on_change
         self._changed = anyio.Event()
+        self._failed: Failure | None = None  # without what is done for another start
 
     @property
     def failure(self) -> Failure | None:
@@ -61,12 +62,27 @@ class ConnectionStatus:
                 await self.changed()
         return self.state is UpstreamState.READY
 
+    def begin_again(self, doing: str | None) -> bool:
+        """Say what is done for another start, after one that failed. Return False if none has failed.
+
+        The failure stays what is known of it, and `doing` is added. That is no news for the log.
+        """
+        if self.state is not UpstreamState.FAILED or not isinstance(self.why, Failure):
+            return False
+        failed = self._failed or self.why
+        self._failed = failed
+        why = failed._replace(message=f"{failed.message}; {doing}") if doing else failed
+        if why != self.why:
+            self.why = why
+            self._on_change()
+        return True
+
     def enter(self, state: UpstreamState, why: Failure | str | None = None) -> None:
         """Enter a state, and report it if it is another one, or has another cause."""
-        news = (state, why) != (self.state, self.why)
+        news = (state, why) != (self.state, self._failed or self.why)
         if state is not self.state and not (state.is_pending and self.state.is_pending):  # one start, one clock
             self._counts.entered(ready=state is UpstreamState.READY)
-        self.state, self.why = state, why
+        self.state, self.why, self._failed = state, why, None
         self._changed.set()
         self._changed = anyio.Event()
         if news:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from gateway.core.wording import counted
 from gateway.errors import FailureCode
+from gateway.upstream.transports.installer_output import AbsentPackage
 from gateway.upstream.transports.redaction import Secrets
 
 _MODULE = re.compile(r"No module named '([\w.]+)'")
@@ -22,11 +23,17 @@ class Hint:
     details: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-def read_printed(last_line: str | None, others: int, first_other: str, secrets: Secrets) -> Hint | None:
+def read_printed(
+    last_line: str | None, others: int, first_other: str, secrets: Secrets, absent: AbsentPackage | None = None
+) -> Hint | None:
     """Return a hint made from the most meaningful line of stderr and the number of lines on stdout that are not MCP.
 
-    Return None if nothing was printed.
+    `absent` is a package that an installer did not find: nothing else explains more. Return None if nothing was
+    printed.
     """
+    if absent is not None:
+        details = {"package": secrets.cause(absent.name, 200)} if absent.name else {}
+        return Hint(secrets.cause(absent.line), FailureCode.PACKAGE_NOT_FOUND, details)
     last_line = secrets.cause(last_line) if last_line is not None else None
     if not others:
         return None if last_line is None else _read_line(last_line)

@@ -5,7 +5,6 @@ event loop), does not limit it, and lets the child write its stderr to ours.
 """
 
 import logging
-from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -16,6 +15,7 @@ from mcp.shared.message import SessionMessage
 from gateway.config.upstream_settings import UpstreamSettings
 from gateway.upstream.transports.channel import Channel, Ending
 from gateway.upstream.transports.failures import MessageTooLarge, NotMcp, ProcessEnded, Stopping, TooManyValues
+from gateway.upstream.transports.installer_output import LastLines, absent_package
 from gateway.upstream.transports.launchers import launcher_of
 from gateway.upstream.transports.lines import LineReader, LongLine
 from gateway.upstream.transports.messages import answered_id, failed_answer, failure_in, read_messages, write_message
@@ -82,7 +82,7 @@ class _Pipes:
         self._reading = anyio.CancelScope()
         self._stdout_ended = anyio.Event()
         self._stderr_ended = anyio.Event()
-        self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
+        self._stderr = LastLines(_STDERR_LINES)
         self._garbage = 0
         self._first_garbage = ""
         looks = (child.tree.work, lambda: self._printed)
@@ -107,8 +107,9 @@ class _Pipes:
         assert self._process.stderr is not None
         async for chunk in _chunks(self._process.stderr):
             self._printed += len(chunk)
-            self._stderr.extend(map(_text, lines.feed(chunk)))
-        self._stderr.append(_text(lines.rest()))
+            for line in lines.feed(chunk):
+                self._stderr.add(_text(line))
+        self._stderr.add(_text(lines.rest()))
         self._stderr_ended.set()
 
     async def write_stdin(self) -> None:
@@ -188,11 +189,12 @@ class _Pipes:
             await self._stderr_ended.wait()
         code = self._process.returncode
         how = "closed its output without exiting" if code is None else exit_words(code)
-        last = [self._secrets.cause(line) for line in meaningful_lines(self._stderr, _TOLD_LINES)]
+        last = [self._secrets.cause(line) for line in meaningful_lines(self._stderr.lines, _TOLD_LINES)]
         self._ending.name(ProcessEnded(how, self._hint(), last))
 
     def _hint(self) -> Hint | None:
-        return read_printed(last_meaningful_line(self._stderr), self._garbage, self._first_garbage, self._secrets)
+        lines, garbage = self._stderr.lines, (self._garbage, self._first_garbage)
+        return read_printed(last_meaningful_line(lines), *garbage, self._secrets, absent_package(lines))
 
 
 async def _chunks(stream: ByteReceiveStream) -> AsyncIterator[bytes]:

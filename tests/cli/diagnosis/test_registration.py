@@ -394,3 +394,10 @@ async def test_a_server_for_one_project_that_is_behind_the_gateway_can_only_be_t
     _, level, text, remedy = (await look())[-1]
     assert (level, text.partition(" (")[0]) == ("ok", f"Claude Code has 1 server for {tmp_path} alone: a")
     assert remedy.startswith("behind the gateway already: in that folder, claude mcp remove a -s local takes it out")
+
+
+async def test_servers_that_cannot_be_imported_are_named_with_the_cause(look, config):
+    own("zed", '{"context_servers": {"a": {"comand": "a"}, "b": {"comand": "b"}}}')
+    cannot = "cannot be imported: has neither a command nor a url"
+    ((*_, remedy),) = await look()
+    assert remedy == f"{again('zed', config)}; a {cannot}; b {cannot}"

@@ -499,8 +499,38 @@ async def test_bedrock_answers_and_does_not_stream(client: httpx2.AsyncClient) -
     assert refused.json() == {"message": "this stand-in does not stream"}
 
 
-async def test_it_runs_by_hand_and_says_where() -> None:
-    command = [sys.executable, "-m", "gateway.testing.model_apis", "--chat", "vllm"]
+def asking(*messages: dict[str, Any], tools: tuple[str, ...]) -> Any:
+    declared = [{"name": name, "input_schema": {"type": "object"}} for name in tools]
+    order = {"role": "user", "content": 'call gateway__draw {"rows": 3}'}
+    read = conversation(
+        "anthropic_messages", {"model": "m", "max_tokens": 9, "tools": declared, "messages": [order, *messages]}
+    )
+    assert read is not None
+    return LookingModel()(read)
+
+
+def test_a_model_waits_for_a_tool_that_is_not_connected_yet() -> None:
+    draw = (ToolCall("gateway__draw", {"rows": 3}),)
+    waited = (
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "w1", "name": "WaitForMcpServers", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "w1", "content": "still connecting"}]},
+    )
+    waiting = ("Bash", "WaitForMcpServers")
+    assert asking(tools=waiting).calls == (ToolCall("WaitForMcpServers"),)
+    assert asking(*waited, tools=waiting).calls == (ToolCall("WaitForMcpServers"),)
+    assert asking(*waited, tools=(*waiting, "gateway__draw")).calls == draw
+    assert asking(tools=(*waiting, "gateway__draw")).calls == draw
+    assert asking(tools=("Bash",)).calls == draw  # nothing to wait with
+    drawn = (
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "d1", "name": "gateway__draw", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "d1", "content": "drawn"}]},
+    )
+    assert asking(*waited, *drawn, tools=(*waiting, "gateway__draw")) == Reply(text="I see no media.")
+
+
+async def test_it_runs_by_hand_and_says_where(tmp_path: Path) -> None:
+    log = tmp_path / "requests.jsonl"
+    command = [sys.executable, "-m", "gateway.testing.model_apis", "--chat", "vllm", "--log", str(log)]
     with anyio.fail_after(60):
         process = await anyio.open_process(command, stderr=None)
         try:
@@ -509,9 +539,15 @@ async def test_it_runs_by_hand_and_says_where() -> None:
             url = first.split("on ", 1)[1].split()[0]
             body = {"messages": [{"role": "user", "content": "look"}]}
             async with httpx2.AsyncClient() as client:
-                message = (await client.post(f"{url}/v1/chat/completions", json=body)).json()["choices"][0]["message"]
-            assert message["content"] == "I see no media."
+                answer = await client.post(
+                    f"{url}/v1/chat/completions", json=body, headers={"Authorization": "Bearer secret"}
+                )
+            assert answer.json()["choices"][0]["message"]["content"] == "I see no media."
             assert "vllm" in first
+            line = await anyio.Path(log).read_text("utf-8")
+            kept = json.loads(line)
+            assert (kept["method"], kept["path"], kept["body"]) == ("POST", "/v1/chat/completions", body)
+            assert "secret" not in line
         finally:
             process.terminate()
             await process.aclose()

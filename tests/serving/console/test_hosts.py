@@ -20,6 +20,7 @@ from gateway.serving.console.routes import console_mounts
 from gateway.serving.control.reload_config import Reloader
 from gateway.serving.control.status_report import Serving, report
 from gateway.serving.mcp.presence import Presence
+from gateway.upstream.connection.owners import host_of
 from tests.serving.console.conftest import HOST, Shown, shown
 
 pytestmark = pytest.mark.anyio
@@ -36,10 +37,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @asynccontextmanager
 async def connected(
-    *callers: Caller, upstreams: dict[str, Any] | None = None, **sections: Any
+    *callers: Caller, upstreams: dict[str, Any] | None = None, ago: float = 0.0, **sections: Any
 ) -> AsyncGenerator[Shown]:
-    """The console of a gateway to which these hosts are connected."""
-    presence = Presence()
+    """The console of a gateway to which these hosts are connected, with a request so many seconds ago."""
+    presence = Presence(lambda: time.time() - ago)
     for caller in callers:
         presence.asked(caller)
     async with shown(upstreams or {}, **sections) as one:
@@ -67,6 +68,26 @@ async def test_a_connected_host_says_which_profile_it_has_and_why(folder: Path) 
         assert "<script>alert" not in page
         assert "<img src=x" not in page
         assert "\x1b" not in page
+
+
+async def test_a_host_without_an_open_stream_is_connected_only_for_a_while_after_its_last_request(folder: Path) -> None:
+    for ago, is_connected in ((0.0, True), (200.0, False)):
+        async with connected(HOST, ago=ago) as one:
+            (host,) = (await one.json("/hosts"))["hosts"]
+            assert host["connected"] is is_connected
+            page = (await one.get("/")).text
+            assert f"<b>{int(is_connected)}</b> connected" in page
+            assert ("not connected, last seen at" in page) is not is_connected
+            assert ("not connected, last seen at" in (await one.get("/hosts")).text) is not is_connected
+            with one.gateway.upstreams.attending(host_of(HOST)):  # a stream is open
+                assert (await one.json("/hosts"))["hosts"][0]["connected"] is True
+
+
+async def test_home_says_since_when_calls_are_recorded(folder: Path) -> None:
+    async with connected(HOST) as one:
+        assert "recorded since" in (await one.get("/")).text
+        one.console.history.started -= 4_000
+        assert "recorded since" not in (await one.get("/")).text
 
 
 async def test_the_matrix_has_every_profile_and_is_searched(folder: Path) -> None:

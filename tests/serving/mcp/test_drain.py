@@ -6,7 +6,7 @@ import anyio
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from gateway.serving.mcp.drain import Drain, TellingOfTheEnd
+from gateway.serving.mcp.drain import Drain, TellingOfTheEnd, what_ends
 from gateway.serving.mcp.running_requests import RunningRequests
 
 pytestmark = pytest.mark.anyio
@@ -47,3 +47,15 @@ async def test_a_request_that_the_end_cancels_is_answered_by_an_error_that_says_
 async def test_an_answer_that_has_begun_is_left_alone() -> None:
     assert await cancelled(stops=True, has_begun=True) == [200]
     assert await cancelled(stops=False, has_begun=False) == []
+
+
+@pytest.mark.parametrize(
+    ("running", "words"),
+    [
+        (0, "no request is running, and there are no new sessions"),
+        (1, "1 running request has up to 30 s to end, and there are no new sessions"),
+        (2, "2 running requests have up to 30 s to end, and there are no new sessions"),
+    ],
+)
+def test_what_is_waited_for_is_said(running: int, words: str) -> None:
+    assert what_ends(running, 30.0) == words

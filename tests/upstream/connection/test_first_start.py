@@ -17,6 +17,7 @@ from gateway.config.upstream_settings import Timeouts, UpstreamSettings
 from gateway.errors import UpstreamUnavailable
 from gateway.upstream import Catalogues, Upstream, Upstreams, UpstreamState
 from gateway.upstream.connection import first_start
+from gateway.upstream.transports.platforms import Work
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform == "win32", reason="a script with a #! line")]
 
@@ -210,11 +211,67 @@ async def test_first_starts_of_one_launcher_install_one_after_another(cache: Cac
     assert [line.split()[1] for line in cache.log[::2]] == [line.split()[1] for line in cache.log[1::2]]
 
 
+@pytest.mark.usefixtures("patient")
+async def test_one_that_has_failed_says_so_while_it_waits_for_its_turn_again(cache: Cache, changes: Any) -> None:
+    cache.put("bad.lock", "slow.silent")  # with a child, it would seem to have started its server
+    async with opened(changes, bad=cache.npx("bad", start=30.0), slow=cache.npx("slow", start=30.0)) as upstreams:
+        bad, why = upstreams["bad"], "exited with code 1: npm error ENOTEMPTY: directory not empty"
+        turn = "; it is tried again when its turn comes (npx)"
+        await until(changes, lambda: bad.failure is not None and bad.failure.message == f"{why}{turn}")
+        assert bad.state is UpstreamState.FAILED
+        assert not bad.is_queued
+        assert await bad.ready(0) is False
+        assert upstreams["slow"].state.is_pending
+        (cache.folder / "bad.lock").unlink()
+        cache.put("slow.go", "bad.go")
+        await until(changes, lambda: bad.state is UpstreamState.READY)
+        assert bad.failure is None
+
+
+@pytest.mark.usefixtures("quick")
+async def test_one_that_has_failed_says_so_while_it_is_installed_again(cache: Cache, changes: Any) -> None:
+    cache.put("bad.lock")
+    async with opened(changes, bad=cache.npx("bad", start=30.0)) as upstreams:
+        bad = upstreams["bad"]
+        await until(changes, lambda: bad.state is UpstreamState.FAILED)
+        (cache.folder / "bad.lock").unlink()
+        doing = "it is being tried again: npx may have to install it first"
+        await until(changes, lambda: bad.failure is not None and bad.failure.message.endswith(doing))
+        assert bad.state is UpstreamState.FAILED
+        cache.put("bad.go")
+        await until(changes, lambda: bad.state is UpstreamState.READY)
+
+
 async def test_one_whose_server_has_started_is_not_waited_for(cache: Cache, changes: Any) -> None:
     cache.put("a.installed", "a.mute", "b.installed")
     async with opened(changes, a=cache.npx("a", start=600.0), b=cache.npx("b", start=600.0)) as upstreams:
         await until(changes, lambda: upstreams["b"].state is UpstreamState.READY)
         assert upstreams["a"].state.is_pending
+
+
+class _Launched:
+    """A launcher at work, with so many processes."""
+
+    printed = 0
+
+    def __init__(self, processes: int) -> None:
+        self._processes = processes
+
+    def work(self) -> Work:
+        return Work(processes=self._processes)
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize(("processes", "said"), [(1, ["npx"]), (2, [])])
+async def test_what_was_started_before_is_said_to_be_installed_only_while_its_launcher_is_alone(
+    processes: int, said: list[str]
+) -> None:
+    limit, found = first_start.StartLimit(UpstreamSettings(command="npx", args=("-y", "known"))), list[str]()
+    with anyio.CancelScope() as scope:
+        limit.begin(scope)
+        async with limit.kept(scope, _Launched(processes), lambda launcher: found.append(launcher.name)):
+            await anyio.sleep(2)
+    assert found == said
 
 
 async def test_one_that_is_known_takes_no_turn(cache: Cache, changes: Any, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from gateway.config.upstream_settings import UpstreamSettings
 from gateway.errors import FailureCode
+from gateway.upstream.transports.installer_output import AbsentPackage
 from gateway.upstream.transports.printed import Hint, read_printed
 from gateway.upstream.transports.redaction import Secrets
 
@@ -41,3 +42,10 @@ def test_a_program_that_names_an_address_serves_http():
     hint = read_printed(None, 1, "MCP server listening on http://localhost:3001/mcp", SECRETS)
     assert hint is not None
     assert hint.details == {"serves": "HTTP"}
+
+
+def test_a_package_that_does_not_exist_explains_more_than_the_last_line() -> None:
+    absent = AbsentPackage("npm error 404  'abc-123-secret@*' is not in this registry.", "abc-123-secret")
+    assert read_printed("API_KEY", 1, "Hello", SECRETS, absent) == Hint(
+        "npm error 404 '***@*' is not in this registry.", FailureCode.PACKAGE_NOT_FOUND, {"package": "***"}
+    )
