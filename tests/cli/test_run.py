@@ -34,3 +34,11 @@ def test_a_file_that_is_not_there_is_one_line_of_error(command, pictures, tmp_pa
     ended = command("run", tmp_path / "none.py", "--config", pictures())
     assert ended.code == 2
     assert "none.py cannot be read" in ended.err
+
+
+def test_the_note_about_pages_names_an_option_that_run_has(command, pictures, monkeypatch):
+    """The fixture `command` fails for every option in a note that the command does not have."""
+    for given, noted in (((), True), (("--app",), False)):
+        monkeypatch.setattr(sys, "stdin", io.StringIO("print('one')"))
+        ended = command("run", "-", "--config", pictures(), "--profile", "cursor", *given)
+        assert (ended.code, "cursor declares that it shows pages: --app" in ended.err) == (0, noted)
