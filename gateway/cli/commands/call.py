@@ -35,6 +35,7 @@ from gateway.cli.pages import (
     declaring,
     expected,
     shows_pages,
+    tell_of_hidden_pictures,
     tell_of_pages,
     tell_what_is_without_pages,
 )
@@ -145,6 +146,7 @@ def call_and_show(
         return ended
     if ended.audience != "app" and (ALL not in asked or ended.audience == "both"):
         tell_what_is_without_pages(profiles, app, every=ALL in asked)
+    tell_of_hidden_pictures({name: (profiles[name], one.result) for name, one in ended.shaped.items()}, verbose=verbose)
     several = ALL in asked or len(asked) > 1
     unsaved: list[str] = []
     if as_json:
