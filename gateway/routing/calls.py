@@ -43,7 +43,7 @@ from gateway.routing.pages import OpenPages
 from gateway.routing.ports import ArgumentsPort, CalibrationPort, OwnTools, ShaperPort, UpstreamsPort
 from gateway.routing.replica_port import OwnerFor, ReplicaPort
 from gateway.routing.required_scopes import check_scopes
-from gateway.routing.resolve_arguments import WithContent
+from gateway.routing.resolve_arguments import WithContent, naming_unmarked
 from gateway.routing.resources import Resources
 from gateway.routing.result_cache import ResultCache
 from gateway.routing.result_context import reach
@@ -187,6 +187,7 @@ class Calls:
                 raw = refused or await self._asked(route, passed, context, profile, call, to_approve)
             if refused is None:
                 context.audit.returned(raw)
+                raw = await self._with_unmarked_handles(raw, route, passed, context)
             sizes = await sizes_of_result(raw)
             size = sizes.whole
             call.answered(raw, size)
@@ -316,6 +317,17 @@ class Calls:
         async with keeping_alive(context.on_progress, every) as on_progress:
             kept_alive = replace(context, on_progress=on_progress)
             return await self._bridge.request(upstream, "tools/call", params, kept_alive, limits)
+
+    async def _with_unmarked_handles(
+        self, raw: dict[str, Any], route: Route, params: Mapping[str, Any], context: RequestContext
+    ) -> dict[str, Any]:
+        """Return an upstream's error for a model with lines about handles that the tool was given as text."""
+        if self._arguments is None or route.upstream == OWN or route.audience == "app":
+            return raw
+        if self._upstreams[route.upstream].settings.accept == "none":
+            return raw
+        owner = context.caller.principal
+        return await naming_unmarked(raw, route, params.get("arguments"), self._arguments, owner)
 
     async def _with_named_files(
         self, raw: Mapping[str, Any], route: Route

@@ -73,6 +73,8 @@ class _Called:
     audience: Audience
     takes_content: frozenset[str]
     """The profiles whose hosts are offered a tool that takes handles."""
+    notes: Sequence[str] = ()
+    """What was noticed about the arguments."""
 
 
 def call(
@@ -146,7 +148,6 @@ def call_and_show(
         return ended
     if ended.audience != "app" and (ALL not in asked or ended.audience == "both"):
         tell_what_is_without_pages(profiles, app, every=ALL in asked)
-    tell_of_hidden_pictures({name: (profiles[name], one.result) for name, one in ended.shaped.items()}, verbose=verbose)
     several = ALL in asked or len(asked) > 1
     unsaved: list[str] = []
     if as_json:
@@ -169,8 +170,17 @@ def call_and_show(
                     say(line)
     if save is not None and unsaved:
         remark(_nothing_saved(profile_names(unsaved, verbose=verbose), lift(ended.raw)))
-    _tell_of_handles(settings, ended.shaped.values())
+    _tell_of_result(settings, ended, profiles, verbose=verbose)
     return FAILED if ended.raw.get("isError") is True else DONE
+
+
+def _tell_of_result(settings: Settings, ended: _Called, profiles: Mapping[str, Profile], *, verbose: bool) -> None:
+    """Say on stderr what the result does not show: of pictures, of the arguments, and of handles."""
+    sent = {name: (profiles[name], one.result) for name, one in ended.shaped.items()}
+    tell_of_hidden_pictures(sent, verbose=verbose)
+    for note in ended.notes:
+        remark(f"note: {note}")
+    _tell_of_handles(settings, ended.shaped.values())
 
 
 def _tell_of_handles(settings: Settings, shaped: Collection[Shaped]) -> None:
@@ -221,6 +231,8 @@ async def _called(
 
     `hidden` are the upstreams that its toolset leaves out.
     """
+    from gateway.cli.argument_notes import argument_notes
+
     raw_settings, caller = with_raw_profile(settings, next(iter(profiles.values())))
     toolsets = () if given.toolset is None else (given.toolset,)
     caller = replace(declaring(caller, given.app), toolsets=toolsets)
@@ -263,7 +275,8 @@ async def _called(
             )
             for name, profile in profiles.items()
         }
-        return _Called(raw, shaped, audience, takes)
+        notes = argument_notes(gateway.router.catalogue(caller), tool, arguments, settings.code_mode)
+        return _Called(raw, shaped, audience, takes, tuple(notes))
 
 
 def _takes_content(gateway: Gateway, profile: str, caller: Caller) -> bool:

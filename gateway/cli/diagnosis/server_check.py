@@ -78,7 +78,8 @@ class Checkup:
     about the tool. `pages` are the pages of all tools that have one, called or not. `with_data` are the names of the
     cases of tools with a page that returned structured content, which the models of the hosts in `replacing` read in
     place of the text. `pictures` has the number of pictures beside it, by case, which the models of the hosts in
-    `hiding` do not see then. `heavy` has the sizes of what is too much for the models of the hosts in `reading`, by case.
+    `hiding` do not see then. `heavy` has the sizes of what is too much for the models of the hosts in `reading`, by
+    case.
     """
 
     server: str
