@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,6 +12,7 @@ from gateway.core import apps
 from gateway.core.model.caller import Caller
 from gateway.core.model.revisions import NEWEST_HANDSHAKE
 from gateway.core.profiles.profile import Profile
+from gateway.core.results.lift_result import lift
 from gateway.core.wording import join_facts, plain, size_words
 from gateway.errors import UnknownTool
 
@@ -65,6 +66,22 @@ def tell_what_is_without_pages(profiles: Mapping[str, Profile], app: bool, *, ev
         show, it = _verb(perhaps, "shows", "show")
         doubt = "whether that is declared is not known"
         remark(f"note: {', '.join(perhaps)} {show} pages; {doubt}: --app shows what {it} if so")
+
+
+def tell_of_hidden_pictures(sent: Mapping[str, tuple[Profile, Mapping[str, Any]]], *, verbose: bool = False) -> None:
+    """Say on stderr at which hosts pictures are lost to the model, as it reads structured content in their place.
+
+    `sent` has each host's profile with the result that it is sent; `verbose`: name all, however many there are.
+    """
+    hiding = {
+        name: count
+        for name, (profile, result) in sent.items()
+        if profile.structured.host == "replaces-all" and (count := apps.hidden_pictures(lift(result)))
+    }
+    if hiding:
+        lost = "the picture is" if set(hiding.values()) == {1} else "the pictures are"
+        words = f"the model reads structured content in place of all other content, so {lost} lost to it"
+        remark(f"note: {profile_names(list(hiding), verbose=verbose)}: {words}")
 
 
 def _verb(names: Sequence[str], one: str, several: str) -> tuple[str, str]:

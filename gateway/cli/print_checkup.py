@@ -55,6 +55,10 @@ def _say_case(checkup: "Checkup", case: "Case") -> None:
     if case.name in checkup.with_data and checkup.replacing:
         words = "with a page, the model reads structured content in place of the text"
         say(f"  pages    {', '.join(checkup.replacing)}: {words}")
+    if (pictures := checkup.pictures.get(case.name)) and checkup.hiding:
+        lost = "the picture is" if pictures == 1 else f"the {pictures} pictures are"
+        words = f"with a page, structured content replaces all other content, so {lost} lost to the model"
+        say(f"  change   in {', '.join(checkup.hiding)}: {words}; {FOR_THE_PAGE_ALONE}")
     if (size := checkup.heavy.get(case.name)) and checkup.reading:
         words = f"the page's data goes to the model whole, {size.words()}: {FOR_THE_PAGE_ALONE}"
         say(f"  change   in {', '.join(checkup.reading)}: {words}")

@@ -358,6 +358,15 @@ def sentence(words: str) -> str:
 
 # -- content in arguments ----------------------------------------------------------------------------------------------
 
+
+def unmarked_handle(where: str, handle: str, tool: str) -> str:
+    """Line after a tool's error: it was given a handle as text, where its schema does not say that it takes content."""
+    return (
+        f"[{where} was passed on as the text {handle}: the schema of {tool} does not mark {where} as content, so the "
+        "content was not put there]"
+    )
+
+
 _KINDS = {
     "image": "an image",
     "audio": "audio",

@@ -31,7 +31,7 @@ from gateway.routing.output_checks import accepts_by
 from gateway.routing.ports import ArgumentsPort, CalibrationPort, OwnTools, ShaperPort, UpstreamsPort
 from gateway.routing.replica_port import OwnerFor, ReplicaPort
 from gateway.routing.required_scopes import check_scopes
-from gateway.routing.resolve_arguments import WithContent
+from gateway.routing.resolve_arguments import WithContent, naming_unmarked
 from gateway.routing.result_cache import ResultCache
 from gateway.routing.result_sizes import size_in_thread, sizes_of_result
 from gateway.routing.tasks import TASK, Tasks, unknown_task
@@ -162,6 +162,7 @@ class Calls:
                 raw = refused or await self._asked(route, passed, context, profile, call, to_approve)
             if refused is None:
                 context.audit.returned(raw)
+                raw = await self._with_unmarked_handles(raw, route, passed, context)
             return await self._answer(raw, _Asked(name, route, catalogue, profile, shaper, chosen), context, call)
 
     async def _answer(
@@ -257,6 +258,17 @@ class Calls:
         async with keeping_alive(context.on_progress, every) as on_progress:
             kept_alive = replace(context, on_progress=on_progress)
             return await self._bridge.request(upstream, "tools/call", params, kept_alive, limits)
+
+    async def _with_unmarked_handles(
+        self, raw: dict[str, Any], route: Route, params: Mapping[str, Any], context: RequestContext
+    ) -> dict[str, Any]:
+        """Return an upstream's error for a model with lines about handles that the tool was given as text."""
+        if self._arguments is None or route.upstream == OWN or route.audience == "app":
+            return raw
+        if self._upstreams[route.upstream].settings.accept == "none":
+            return raw
+        owner = context.caller.principal
+        return await naming_unmarked(raw, route, params.get("arguments"), self._arguments, owner)
 
     def _limits(self, route: Route) -> Timeouts:
         settings = self._upstreams[route.upstream].settings

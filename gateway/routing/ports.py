@@ -137,6 +137,9 @@ class ArgumentsPort(Protocol):
 
     def giving(self, settings: UpstreamSettings) -> PossibleForms: ...
     def reconfigure(self, limits: LimitSettings) -> None: ...
+    async def unmarked(
+        self, arguments: object, parameters: Sequence[Parameter], *, owner: str
+    ) -> tuple[tuple[str, str], ...]: ...
     def resolved(
         self,
         arguments: Mapping[str, Any],

@@ -1,18 +1,21 @@
 """Replace handles in the arguments of a call with content, or answer with an error result where that fails."""
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.core.model.json_values import as_object
+from gateway.core.model.json_values import as_list, as_object
 from gateway.core.model.wire import text_result
 from gateway.core.tools.catalogue import Route
-from gateway.core.wording import failure_text, plain
+from gateway.core.wording import failure_text, plain, unmarked_handle
 from gateway.errors import ArgumentError
 from gateway.routing.around_upstream import AroundUpstream
 from gateway.routing.ports import ArgumentsPort
 from gateway.upstream.bridging.bridge import BridgedUpstream
 from gateway.upstream.connection.deadlines import CallLimits
 from gateway.upstream.connection.request_context import RequestContext
+
+logger = logging.getLogger(__name__)
 
 _LONGEST = 1_000
 
@@ -47,6 +50,25 @@ class WithContent(AroundUpstream):
                 return await self._upstream.request(method, passed, context, timeout)
         except ArgumentError as error:
             return _refused(self._route, error)
+
+
+async def naming_unmarked(
+    raw: dict[str, Any], route: Route, arguments: object, port: "ArgumentsPort", owner: str
+) -> dict[str, Any]:
+    """Return a tool's error with a line for each handle that it was given as text, where its schema marks no content.
+
+    Any other result is returned as it is. `owner` is the caller: handles of others do not exist.
+    """
+    if raw.get("isError") is not True:
+        return raw
+    unmarked = await port.unmarked(arguments, route.parameters, owner=owner)
+    if not unmarked:
+        return raw
+    tool = plain(route.tool, 100)
+    for where, _ in unmarked:
+        logger.debug("%s of %s is a handle, and not marked as content (docs/arguments.md)", plain(where, 200), tool)
+    lines = [{"type": "text", "text": unmarked_handle(plain(where, 200), handle, tool)} for where, handle in unmarked]
+    return {**raw, "content": [*as_list(raw.get("content")), *lines]}
 
 
 def _refused(route: Route, error: ArgumentError) -> dict[str, Any]:

@@ -8,21 +8,25 @@ And for authors of stores: does the store keep the contract? `await check_store(
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from gateway.core.model.json_values import is_object
 from gateway.core.profiles.match_profile import known_name
 from gateway.core.wording import counted, plain
 from gateway.hosts.simulators.host import SimulatedHost
 from gateway.hosts.simulators.hosts import SIMULATORS
+from gateway.hosts.simulators.originals import original_images
 from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument, SeenImage, SeenPart, SeenText
 from gateway.hosts.simulators.verdict import Verdict, judge_seen
 from gateway.testing.unknown_host import not_simulated
 
 if TYPE_CHECKING:
     from gateway.content.store import ContentStore
+    from gateway.testing.advice import Advice
 
 __all__ = ["HOSTS", "assert_seen", "check_store"]
 
@@ -30,6 +34,7 @@ HOSTS: tuple[str, ...] = tuple(SIMULATORS)
 """The names of the simulated hosts. `unknown` is a client of which nothing is known."""
 
 _SHOWN = 160
+_PLACE = re.compile(r"content\[(\d+)\]")
 _MOST_PARTS = 12
 
 
@@ -54,20 +59,69 @@ def assert_seen(
     simulated = SIMULATORS[known]
     original = _wire(result, "result")
     declared = None if tool is None else _wire(tool, "tool")
-    sent = _shaped(original, simulated) if through_gateway else original
-    # Through the gateway, a tool loses its output schema along with the structured content.
-    seen = simulated.see(sent, None if through_gateway else declared)
-    verdict = judge_seen(original, seen, simulated)
-    count = sum(image.picture is not None or simulated.can_show(image.media_type) for image in seen.images)
-    problems = list(verdict.problems)
-    if images is not None and count != images:
-        problems.insert(
-            0, f"{counted(images, 'image')} {'was' if images == 1 else 'were'} expected, and the model sees {count}"
-        )
-    if problems:
-        raise AssertionError(
-            "\n".join(_explained(simulated, problems, verdict, seen, original, declared, through_gateway))
-        )
+    trial = _Trial(simulated, declared, images, through_gateway)
+    found = trial.on(original)
+    if found.problems:
+        raise AssertionError("\n".join(_explained(trial, found, original)))
+
+
+class _Found(NamedTuple):
+    """What the model of a host sees of a result, the verdict, and what is wrong, in words."""
+
+    seen: Seen
+    verdict: Verdict
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """What a result is tried with: the host, the tool, the images that are expected, and whether it is shaped first."""
+
+    host: SimulatedHost
+    tool: dict[str, Any] | None
+    images: int | None
+    through_gateway: bool
+
+    def on(self, result: dict[str, Any]) -> _Found:
+        """Simulate the host on a result."""
+        sent = _shaped(result, self.host) if self.through_gateway else result
+        # Through the gateway, a tool loses its output schema along with the structured content.
+        seen = self.host.see(sent, None if self.through_gateway else self.tool)
+        verdict = judge_seen(result, seen, self.host)
+        return _Found(seen, verdict, (*self._miscounted(result, seen), *verdict.problems))
+
+    def _miscounted(self, result: dict[str, Any], seen: Seen) -> Iterator[str]:
+        """Yield that another number of images is seen than is expected, and why that cannot be otherwise."""
+        count = sum(image.picture is not None or self.host.can_show(image.media_type) for image in seen.images)
+        if self.images is None or count == self.images:
+            return
+        why, has = "", len(original_images(result))
+        if has < self.images:
+            why = f"; the result has {has or 'none'}"
+        elif not self.host.shows_images:
+            why = f"; {self.host.title} shows its model no images"
+        were = "was" if self.images == 1 else "were"
+        yield f"{counted(self.images, 'image')} {were} expected, and the model sees {count}{why}"
+
+    def is_changed_by(self, advice: "Advice", result: dict[str, Any], found: _Found) -> bool:
+        """Whether something that is wrong is not, without what the advice is about."""
+        without = _without(advice, result)
+        return without is None or not set(found.problems) <= set(self.on(without).problems)
+
+
+def _without(advice: "Advice", result: dict[str, Any]) -> dict[str, Any] | None:
+    """Return a result without what an advice is about; None if it is about no single part."""
+    if advice.rule.startswith("structured-") or advice.where == "structuredContent":
+        return {key: value for key, value in result.items() if key != "structuredContent"}
+    if advice.rule == "image-beside-error":
+        return {key: value for key, value in result.items() if key != "isError"}
+    place = _PLACE.fullmatch(advice.where)
+    content = result.get("content")
+    if place is None or not isinstance(content, list):
+        return None
+    blocks = [*cast("list[Any]", content)]
+    blocks[int(place[1])] = {"type": "text", "text": "-"}  # the places of the others stay
+    return {**result, "content": blocks}
 
 
 PATIENCE_SECONDS = 60.0
@@ -149,20 +203,13 @@ def _shape(result: dict[str, Any], host: SimulatedHost) -> dict[str, Any]:
     return anyio.run(shape)
 
 
-def _explained(
-    host: SimulatedHost,
-    problems: list[str],
-    verdict: Verdict,
-    seen: Seen,
-    original: dict[str, Any],
-    tool: dict[str, Any] | None,
-    through_gateway: bool,
-) -> Iterator[str]:
+def _explained(trial: _Trial, found: _Found, original: dict[str, Any]) -> Iterator[str]:
     from gateway.testing.advice import unique
     from gateway.testing.result_advice import advise_on_result
 
+    host, (seen, verdict, problems) = trial.host, found
     reader = "a person at" if host.for_people else "the model of"
-    by = ", through the gateway" if through_gateway else ""
+    by = ", through the gateway" if trial.through_gateway else ""
     images = f"{verdict.expected} {'image' if verdict.expected == 1 else 'images'}"
     yield f"{reader} {host.title} does not see all of it{by} ({verdict.shown} of {images}):"
     yield from (f"  - {problem}" for problem in problems)
@@ -172,11 +219,11 @@ def _explained(
         yield f"  ... and {counted(len(seen.parts) - _MOST_PARTS, 'more part')}"
     if not seen.parts:
         yield "  nothing"
-    advice = unique(advise_on_result(original, tool))
+    advice = unique(one for one in advise_on_result(original, trial.tool) if trial.is_changed_by(one, original, found))
     if advice:
         yield "to change:"
         yield from (f"  - {one}" for one in advice)
-    if not through_gateway:
+    if not trial.through_gateway:
         yield "with through_gateway=True: what it would get through the gateway"
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gateway.core.apps import pages
+from gateway.core.apps import SCHEME, pages
 from gateway.core.model.blocks import (
     AudioBlock,
     Block,
@@ -21,6 +21,7 @@ from gateway.core.model.media_types import family, normalise
 from gateway.core.results.lift_result import lift
 from gateway.core.wording import pixel_words, plain, size_words
 from gateway.hosts.simulators.base64_runs import base64_runs
+from gateway.hosts.simulators.readable_text import openings, words
 from gateway.testing.advice import Advice, promised
 
 MAX_EDGE = 2_000
@@ -68,6 +69,9 @@ def _on_block(block: Block, where: str) -> Iterator[Advice]:
             yield from _on_blob(block, where)
         case ResourceBlock():
             yield from _on_text(block.resource.text or "", where)
+            if block.resource.text and not block.resource.uri.startswith(SCHEME):  # a page is for the user
+                now = "an embedded text: Claude Desktop and some others show their models nothing of it"
+                yield Advice("embedded-text", where, now, "return it as a text block")
         case LinkBlock():
             now = f"no host follows the link to {plain(block.uri, 80)}"
             yield Advice("link-unfollowed", where, now, "return what the model is to see as text or image blocks")
@@ -141,8 +145,16 @@ def _on_whole(envelope: Envelope, tool: Mapping[str, Any]) -> Iterator[Advice]:
     where, structured = "the result", envelope.has_structured_content and envelope.structured_content is not None
     has_media = any(isinstance(block, ImageBlock | AudioBlock) or _is_blob(block) for block in envelope.blocks)
     has_text = any(_has_text(block) for block in envelope.blocks)
-    if structured and not pages(tool):  # a page needs its structured content, bytes included (MCP Apps)
-        yield from _on_structured(envelope, has_media)
+    if structured:
+        if not pages(tool):  # a page needs its structured content, bytes included (MCP Apps)
+            yield from _on_media_of_structured(envelope, has_media)
+        if envelope.blocks:
+            is_staying = bool(pages(tool)) or not has_media
+            yield from _on_difference(envelope, has_page=bool(pages(tool)), is_staying=is_staying)
+        else:
+            now = "it stands alone: Gemini CLI, LangChain and others show their models nothing"
+            change = "return the same JSON as a text block beside it"
+            yield Advice("structured-alone", "structuredContent", now, change)
     elif not structured and promised(tool) and not envelope.is_error:
         now = "the tool declares an outputSchema, and there is no structuredContent: many hosts fail the call"
         yield Advice("structured-missing", where, now, "return structuredContent, or declare no outputSchema")
@@ -160,7 +172,7 @@ def _on_whole(envelope: Envelope, tool: Mapping[str, Any]) -> Iterator[Advice]:
         yield Advice("result-empty", where, "it is empty", 'say what happened in text, as "Done: 3 files written"')
 
 
-def _on_structured(envelope: Envelope, has_media: bool) -> Iterator[Advice]:
+def _on_media_of_structured(envelope: Envelope, has_media: bool) -> Iterator[Advice]:
     where = "structuredContent"
     if leak := sum(map(len, base64_runs(json.dumps(envelope.structured_content, ensure_ascii=False, default=str)))):
         change = "leave the bytes out of it, and return them as an image block without structuredContent"
@@ -173,15 +185,42 @@ def _on_structured(envelope: Envelope, has_media: bool) -> Iterator[Advice]:
             now,
             "leave it out of results with images, and outputSchema out of the tool",
         )
-    elif not envelope.blocks:
-        now = "it stands alone: Gemini CLI, LangChain and others show their models nothing"
-        yield Advice("structured-alone", where, now, "return the same JSON as a text block beside it")
+
+
+def _on_difference(envelope: Envelope, *, has_page: bool, is_staying: bool) -> Iterator[Advice]:
+    """Compare texts and structured content as the verdict does on a host that shows its model only one of them.
+
+    `is_staying`: no other rule says that structured content is to be left out.
+    """
+    texts = [block.wire() for block in envelope.blocks if isinstance(block, TextBlock | ResourceBlock)]
+    value = envelope.structured_content
+    data = words(json.dumps(value, ensure_ascii=False, default=str))
+    said = words("\n".join(filter(None, map(_text_of, envelope.blocks))))
+    if unsaid := [one for one in openings({"structuredContent": value}) if one not in said]:
+        now = f"no text says {_begins(unsaid)}: Gemini CLI and others show their models only the text"
+        change = "say it in the text, too" + (", or put what only the page needs into _meta" if has_page else "")
+        yield Advice("structured-differs", "structuredContent", now, change)
+    untold = [one for one in openings({"content": texts}) if one not in data] if is_staying else []
+    if untold:
+        now = f"it lacks {_begins(untold)}: Codex and others show their models it in place of the text"
+        change = "say it there, too" + ("" if has_page else ", or leave structuredContent out")
+        yield Advice("structured-differs", "structuredContent", now, change)
+
+
+def _begins(openings_found: list[str]) -> str:
+    """Name the first of these beginnings, and the number of the others, in the words of a verdict."""
+    more = f", and {len(openings_found) - 1} more" if len(openings_found) > 1 else ""
+    return f'what begins with "{plain(openings_found[0], 60)}"{more}'
 
 
 def _has_text(block: Block) -> bool:
+    return bool(_text_of(block).strip())
+
+
+def _text_of(block: Block) -> str:
     if isinstance(block, TextBlock):
-        return bool(block.text.strip())
-    return isinstance(block, ResourceBlock) and bool(block.resource.text)
+        return block.text
+    return (block.resource.text or "") if isinstance(block, ResourceBlock) else ""
 
 
 def _is_blob(block: Block) -> bool:

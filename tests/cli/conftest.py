@@ -15,6 +15,7 @@ import pytest
 
 from gateway.cli import progress
 from gateway.cli.app import run
+from tests.cli.named_options import foreign_options
 from tests.keyring_file import FileKeyring
 
 PICTURES = Path(__file__).parents[1] / "servers" / "pictures_stdio.py"
@@ -71,8 +72,11 @@ def command(capsys, logs):
     """Run the command in this process."""
 
     def call(*arguments: str) -> Ended:
-        code = run([str(argument) for argument in arguments])
+        given = [str(argument) for argument in arguments]
+        code = run(given)
         out, err = capsys.readouterr()
+        if code != 2 or "No such option" not in err:
+            assert foreign_options(given, err) == set(), err
         return Ended(code, out, err)
 
     return call

@@ -4,6 +4,7 @@ import io
 import json
 import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -265,3 +266,15 @@ def test_of_a_server_without_a_configuration_no_key_of_one_is_named(command):
     assert "refused" in ended.err
     assert "upstreams." not in ended.err
     assert "keeps trying" not in ended.err
+
+
+def test_what_the_arguments_cannot_do_is_noted(command, tmp_path):
+    config, server = tmp_path / "gateway.toml", Path(__file__).parents[1] / "servers" / "content_stdio.py"
+    config.write_text(f"[upstreams.b]\ncommand = {json.dumps(sys.executable)}\nargs = {json.dumps([str(server)])}\n")
+    given = {"photo": "img_7h3k2m9q4w8x", "albun": []}
+    err = command("call", "b__refuse", json.dumps(given), "--config", config).err
+    assert "note: photo looks like a handle, but the schema of refuse does not mark it as content (docs/arg" in err
+    assert "note: the input schema has no argument 'albun'; did you mean 'album'?\n" in err
+    err = command("call", "b__refuse", '{"photo": 1}', "--config", config).err
+    assert "note: the arguments do not fit the input schema: photo: 1 is not of type" in err
+    assert command("call", "b__plain", '{"words": "x"}', "--config", config).err == ""

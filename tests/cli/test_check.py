@@ -394,9 +394,34 @@ def test_where_structured_content_goes_is_said_of_the_tools_that_returned_it(com
     assert checked["structured_content"] == {
         "tools": ["show"],
         "replaces_text_in": shown_in,
+        "hides_pictures": {},
+        "hides_pictures_in": ["cursor"],
         "too_large_for_models": {},
         "read_in": ["chatgpt", "claude-ai", "claude-desktop", "cursor", "inspector", "vscode-copilot"],
     }
+
+
+def test_pictures_that_the_data_of_a_page_hides_are_something_to_change(command, server, tmp_path):
+    data = {"content": [TEXT, IMAGE], "structuredContent": {"words": TEXT["text"]}}
+    words = server(
+        tool("show", _meta={"ui": {"resourceUri": "ui://page"}}),
+        show=data,
+        resources={"ui://page": {"mimeType": PAGE, "text": "<p>x</p>"}},
+    )
+    ended = command("check", *words)
+    said = "  change   in cursor: with a page, structured content replaces all other content, so the picture is lost to"
+    assert said in ended.out
+    assert "1 page; 1 thing to change" in ended.out
+    assert command("check", "--json", *words).json()["structured_content"]["hides_pictures"] == {"show": 1}
+    config, (program, *arguments) = tmp_path / "gateway.toml", words[1:]
+    config.write_text(f"[upstreams.one]\ncommand = {json.dumps(program)}\nargs = {json.dumps(arguments)}\n")
+    for profiles in ("all", "cursor"):
+        ended = command("call", "one__show", "--config", config, "--app", "--profile", profiles)
+        told = next(line for line in ended.err.splitlines() if "lost to it" in line)
+        assert "cursor" in told
+        assert "vscode-copilot" not in told
+        assert told.endswith("in place of all other content, so the picture is lost to it")
+    assert "lost to it" not in command("call", "one__show", "--config", config, "--profile", "cursor").err
 
 
 def test_data_of_a_page_that_fills_the_context_of_models_is_something_to_change(command, server):

@@ -209,3 +209,20 @@ async def test_an_upstream_may_be_barred_from_content_that_came_from_others(tmp_
     else:
         # Barred from all of it, it is a server like any before: a handle is a text that it may make of what it can.
         assert (first != foreign) is given
+
+
+async def test_a_failed_tool_that_was_given_a_handle_as_text_says_so_to_its_owner_alone(tmp_path):
+    async with opened(settings(tmp_path)) as router:
+        handle = await handle_of(router, "a__picture")
+        told = f"[album[1] was passed on as the text {handle}: the schema of refuse does not mark album[1] as content"
+        given = {"album": ["x", handle], "marked": handle}
+        failed = text(await call(router, "b__refuse", **given))
+        assert failed.startswith("that is not a picture")
+        assert told in failed
+        assert "marked" not in failed.replace("mark album", "")
+        unknown = {"photo": "img_000000000000"}
+        assert text(await call(router, "b__refuse", **unknown)) == "that is not a picture"
+        assert "passed on" not in text(await call(router, "b__refuse", BOB, album=[handle]))
+        assert text(await call(router, "b__plain", words=handle)) == "plain was called", "it has not failed"
+    async with opened(settings(tmp_path, accept="none")) as router:
+        assert "passed on" not in text(await call(router, "b__refuse", photo=await handle_of(router, "a__picture")))

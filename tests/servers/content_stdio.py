@@ -45,6 +45,7 @@ TAKEN = {
     "load": {"url": {**TEXT, "format": "uri"}},
     "any": {"blob": ENCODED},
     "plain": {"words": TEXT},
+    "refuse": {"photo": TEXT, "album": {"type": "array", "items": TEXT}, "marked": ENCODED},
 }
 TOOLS = [
     {"name": name, "inputSchema": {"type": "object", "properties": properties}}
@@ -66,6 +67,8 @@ def seen(arguments):
 def called(name, arguments):
     if name in GIVEN:
         return {"content": [GIVEN[name]]}
+    if name == "refuse":
+        return {"content": [{"type": "text", "text": "that is not a picture"}], "isError": True}
     told = json.dumps(seen(arguments))
     if len(sys.argv) > 1:
         with open(sys.argv[1], "a", encoding="utf-8") as log:

@@ -35,6 +35,7 @@ from gateway.cli.pages import (
     declaring,
     expected,
     shows_pages,
+    tell_of_hidden_pictures,
     tell_of_pages,
     tell_what_is_without_pages,
 )
@@ -72,6 +73,8 @@ class _Called:
     audience: Audience
     takes_content: frozenset[str]
     """The profiles whose hosts are offered a tool that takes handles."""
+    notes: Sequence[str] = ()
+    """What was noticed about the arguments."""
 
 
 def call(
@@ -167,8 +170,17 @@ def call_and_show(
                     say(line)
     if save is not None and unsaved:
         remark(_nothing_saved(profile_names(unsaved, verbose=verbose), lift(ended.raw)))
-    _tell_of_handles(settings, ended.shaped.values())
+    _tell_of_result(settings, ended, profiles, verbose=verbose)
     return FAILED if ended.raw.get("isError") is True else DONE
+
+
+def _tell_of_result(settings: Settings, ended: _Called, profiles: Mapping[str, Profile], *, verbose: bool) -> None:
+    """Say on stderr what the result does not show: of pictures, of the arguments, and of handles."""
+    sent = {name: (profiles[name], one.result) for name, one in ended.shaped.items()}
+    tell_of_hidden_pictures(sent, verbose=verbose)
+    for note in ended.notes:
+        remark(f"note: {note}")
+    _tell_of_handles(settings, ended.shaped.values())
 
 
 def _tell_of_handles(settings: Settings, shaped: Collection[Shaped]) -> None:
@@ -219,6 +231,8 @@ async def _called(
 
     `hidden` are the upstreams that its toolset leaves out.
     """
+    from gateway.cli.argument_notes import argument_notes
+
     raw_settings, caller = with_raw_profile(settings, next(iter(profiles.values())))
     toolsets = () if given.toolset is None else (given.toolset,)
     caller = replace(declaring(caller, given.app), toolsets=toolsets)
@@ -261,7 +275,8 @@ async def _called(
             )
             for name, profile in profiles.items()
         }
-        return _Called(raw, shaped, audience, takes)
+        notes = argument_notes(gateway.router.catalogue(caller), tool, arguments, settings.code_mode)
+        return _Called(raw, shaped, audience, takes, tuple(notes))
 
 
 def _takes_content(gateway: Gateway, profile: str, caller: Caller) -> bool:

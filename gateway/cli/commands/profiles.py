@@ -95,7 +95,7 @@ def _say_pages(known: Sequence[Profile], *, as_json: bool) -> None:
     say_table(_PAGE_HEADINGS, rows)
     if sys.stdout.isatty():
         say()
-        say("--app makes `tools`, `call`, `explain` and `read` treat a host as one that")
+        say("--app makes `tools`, `call`, `run`, `explain` and `read` treat a host as one that")
         say("declares that it shows pages. The data is structured content.")
 
 

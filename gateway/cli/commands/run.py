@@ -19,6 +19,7 @@ from gateway.cli.command_context import (
 from gateway.cli.commands.call import Showing, call_and_show
 from gateway.cli.exit_codes import refuse
 from gateway.cli.given_options import GivenOptions
+from gateway.cli.pages import WithPages
 from gateway.cli.print_result import Verbose
 from gateway.cli.toolset_option import ToolsetName
 from gateway.core.model.revisions import REVISIONS
@@ -31,6 +32,7 @@ def run(
     upstream: UpstreamUrls = None,
     profile: Annotated[ProfileNames, profiles_option()] = None,
     revision: Revision = REVISIONS[-1],
+    app: WithPages = False,
     save: Annotated[
         Path | None, typer.Option("--save", metavar="DIR", help="Save pictures, sound and files in this directory.")
     ] = None,
@@ -47,7 +49,7 @@ def run(
     """
     settings = settings_for(config, upstream)
     enabled = settings.code_mode.model_copy(update={"enabled": True})
-    given = GivenOptions(config, upstream or (), the_profiles(profile), revision, app=False, toolset=toolset)
+    given = GivenOptions(config, upstream or (), the_profiles(profile), revision, app, toolset)
     showing = Showing(save=save, tokens=tokens, verbose=verbose, as_json=as_json)
     settings = settings.model_copy(update={"code_mode": enabled})
     return call_and_show(settings, RUN_TOOL, {"code": _code(script)}, given, showing, approve=approve)

@@ -100,6 +100,11 @@ def replacing_text(profiles: Mapping[str, Profile]) -> tuple[str, ...]:
     return tuple(name for name, one in showing_pages(profiles).items() if one.structured.host in places)
 
 
+def hiding_pictures(profiles: Mapping[str, Profile]) -> tuple[str, ...]:
+    """Return the hosts that show pages, and whose models read structured content in place of the pictures as well."""
+    return tuple(name for name, one in showing_pages(profiles).items() if one.structured.host == "replaces-all")
+
+
 def reading_data(profiles: Mapping[str, Profile]) -> tuple[str, ...]:
     """Return the hosts that show pages, and whose models read structured content, whatever is beside it."""
     return tuple(

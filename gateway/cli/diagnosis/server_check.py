@@ -15,6 +15,7 @@ from gateway.cli.diagnosis.page_check import (
     HOST_PROFILE,
     CheckedPage,
     check_pages,
+    hiding_pictures,
     host_profile,
     reading_data,
     replacing_text,
@@ -26,7 +27,7 @@ from gateway.config.schema import Settings
 from gateway.content.media import MediaWorkers
 from gateway.content.shaping import Shaper
 from gateway.content.store import MemoryStore
-from gateway.core.apps import HEAVY_CHARS, TextSize, for_the_model
+from gateway.core.apps import HEAVY_CHARS, TextSize, for_the_model, hidden_pictures
 from gateway.core.model.blocks import Block, ResourceBlock, TextBlock, UnknownBlock
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_size import compact_json
@@ -76,7 +77,9 @@ class Checkup:
     `refused` are the cases of calls that failed with arguments that were made up: what hosts show of that says nothing
     about the tool. `pages` are the pages of all tools that have one, called or not. `with_data` are the names of the
     cases of tools with a page that returned structured content, which the models of the hosts in `replacing` read in
-    place of the text. `heavy` has the sizes of what is too much for the models of the hosts in `reading`, by case.
+    place of the text. `pictures` has the number of pictures beside it, by case, which the models of the hosts in
+    `hiding` do not see then. `heavy` has the sizes of what is too much for the models of the hosts in `reading`, by
+    case.
     """
 
     server: str
@@ -90,6 +93,8 @@ class Checkup:
     refused: Sequence[Case] = ()
     with_data: frozenset[str] = frozenset()
     replacing: Sequence[str] = ()
+    pictures: Mapping[str, int] = field(default_factory=dict[str, int])
+    hiding: Sequence[str] = ()
     heavy: Mapping[str, TextSize] = field(default_factory=dict[str, TextSize])
     reading: Sequence[str] = ()
 
@@ -105,7 +110,8 @@ class Checkup:
     @property
     def advised(self) -> int:
         """The number of pieces of advice."""
-        advice = (*self.advice.values(), *self.on_tools.values(), *(page.faults for page in self.pages), self.heavy)
+        of_pages = (*(page.faults for page in self.pages), self.heavy, self.pictures if self.hiding else ())
+        advice = (*self.advice.values(), *self.on_tools.values(), *of_pages)
         return sum(map(len, advice))
 
     def to_json(self) -> dict[str, Any]:
@@ -123,6 +129,8 @@ class Checkup:
             "structured_content": {
                 "tools": sorted(self.with_data),
                 "replaces_text_in": list(self.replacing),
+                "hides_pictures": dict(self.pictures),
+                "hides_pictures_in": list(self.hiding),
                 "too_large_for_models": {name: size.chars for name, size in self.heavy.items()},
                 "read_in": list(self.reading),
             },
@@ -157,7 +165,8 @@ async def check_server(settings: Settings, wanted: CheckOptions, say: Say) -> Ch
                 router, server, profiles, lambda name: matches(name, wanted.only), check.with_data
             )
     checked = check.done(skipped, pages, wanted.only, monotonic() - started)
-    return replace(checked, replacing=replacing_text(profiles), reading=reading_data(profiles))
+    hiding = hiding_pictures(profiles)
+    return replace(checked, replacing=replacing_text(profiles), hiding=hiding, reading=reading_data(profiles))
 
 
 @asynccontextmanager
@@ -194,6 +203,7 @@ class _Check:
         self._failed: dict[str, str] = {}
         self._with_data: dict[str, str] = {}
         self._data_sizes: dict[str, TextSize] = {}
+        self._pictures: dict[str, int] = {}
 
     async def connected(self, say: Say) -> None:
         """Wait until the server is ready. Raises UpstreamUnavailable if it does not become ready."""
@@ -249,6 +259,7 @@ class _Check:
             if for_the_model(call.tool) and (lifted := lift(raw)).has_structured_content:
                 self._with_data[case.name] = call.tool_name
                 self._data_sizes[case.name] = TextSize.of(compact_json(lifted.structured_content))
+                self._pictures[case.name] = hidden_pictures(lifted)
             for host in self._hosts_of(call):
                 self._cells.append(await self._cell(host, case, call, raw, shaper))
 
@@ -311,6 +322,7 @@ class _Check:
             pages,
             *aside,
             with_data,
+            pictures={name: count for name in sorted(with_data) if (count := self._pictures[name])},
             heavy=dict(sorted(heavy.items())),
         )
 

@@ -1,7 +1,7 @@
 """Replace handles, data URIs and URLs in the arguments of a call by their content."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from typing import Any, Protocol
 
 from gateway.config.content_settings import LimitSettings
@@ -17,11 +17,14 @@ from gateway.core.tools.arguments import (
     PossibleForms,
     path_words,
     place_content,
+    unmarked_handles,
     wanted_contents,
 )
 from gateway.core.tools.arguments.values import MOST_VALUES
 from gateway.core.wording import plain
 from gateway.errors import ArgumentError, ContentError, FetchError
+
+_MOST_LOOKED_UP = 5
 
 
 class AFetched(Protocol):
@@ -76,6 +79,20 @@ class Arguments:
         """Return the forms in which an upstream may get content."""
         links = self._links is not None and self._links.is_served
         return ways_of_giving(settings, fetched=self._fetch is not None, links=links)
+
+    async def unmarked(
+        self, arguments: object, parameters: Sequence[Parameter], *, owner: str
+    ) -> tuple[tuple[str, str], ...]:
+        """Return the places of an owner's handles that were passed on as text, where no parameter takes content.
+
+        Each place is in words, with the handle. At most a few are looked up.
+        """
+        found: list[tuple[str, str]] = []
+        for place, handle in unmarked_handles(arguments, parameters)[:_MOST_LOOKED_UP]:
+            with suppress(ContentError):
+                await self._store.metadata(handle, owner=owner)
+                found.append((path_words(place), handle))
+        return tuple(found)
 
     @asynccontextmanager
     async def resolved(

@@ -5,7 +5,7 @@ https://developers.openai.com/apps-sdk/reference (the keys of its predecessor, w
 """
 
 from gateway.core.apps.page import PAGE_TYPE, PageFacts, page_facts
-from gateway.core.apps.readers import Readers
+from gateway.core.apps.readers import Readers, hidden_pictures
 from gateway.core.apps.results import (
     AS_IT_CAME,
     FOR_THE_PAGE_ALONE,
@@ -66,6 +66,7 @@ __all__ = [
     "for_apps",
     "for_host",
     "for_the_model",
+    "hidden_pictures",
     "inward",
     "is_embedded_page",
     "is_prefixed",

@@ -7,7 +7,7 @@ from functools import reduce
 
 from gateway.core.apps.results import FOR_THE_PAGE_ALONE, HEAVY_CHARS, TAKEN_BY_THE_MODEL, TextSize
 from gateway.core.apps.tools import Audience
-from gateway.core.model.blocks import Block, ResourceBlock, TextBlock
+from gateway.core.model.blocks import Block, ImageBlock, ResourceBlock, TextBlock
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.json_size import compact_json
 from gateway.core.model.json_values import is_dict, is_list
@@ -108,6 +108,11 @@ class Readers:
             if _is(block.text, data):
                 return place, TextSize.of(block.text)
         return None
+
+
+def hidden_pictures(envelope: Envelope) -> int:
+    """Count the pictures of a result that are lost to the model where structured content replaces all content."""
+    return sum(isinstance(block, ImageBlock) for block in envelope.blocks) if envelope.has_structured_content else 0
 
 
 def _is(text: str, data: str) -> bool:

@@ -16,7 +16,7 @@ from gateway.core.wording import OWN_TOOLS, RUN_TOOL, plain
 from gateway.routing.code_mode.declaration import MOST_CODE, RUN, declared, signatures
 from gateway.routing.code_mode.media import MediaShelf
 from gateway.routing.code_mode.script_run import CallTool, ScriptRun
-from gateway.routing.code_mode.script_tools import script_tools, with_outputs
+from gateway.routing.code_mode.script_tools import script_tools, tools_outside, with_outputs
 from gateway.routing.keepalive import keeping_alive
 from gateway.routing.tool_search import LONGEST_QUERY, ToolSearch
 from gateway.sandbox.sandbox import Sandbox, open_sandbox
@@ -68,6 +68,7 @@ class CodeMode:
         tools = script_tools(catalogue, self._settings)
         functions = {tool.name: tool for tool in tools.values()}
         origins = {name: catalogue.routes[name].upstream for name in functions}
+        outside = tools_outside(catalogue, self._settings)
         own = OWN_TOOLS.union(name for name, route in catalogue.routes.items() if route.upstream == OWN)
 
         async def find(query: str) -> str:
@@ -75,10 +76,13 @@ class CodeMode:
                 return f"[the query has {len(query):,} characters, and may have {LONGEST_QUERY:,}]"
             names, _ = await search.best(catalogue, query, _LOOKED_AT)
             found = [functions[name] for name in names if name in functions][:_FOUND]
-            return signatures(found) or f"[no function has any of these words: {plain(query, 200)!r}]"
+            others = [name for name in names if name in outside.values()][:_FOUND]
+            said = signatures(found) or f"[no function has any of these words: {plain(query, 200)!r}]"
+            calls = f"\n[tools that only the model calls, outside of scripts: {', '.join(others)}]" if others else ""
+            return said + calls
 
         shelf = MediaShelf(self._store, context.caller.principal)
-        script = ScriptRun(self._sandbox, self._settings, tools, origins, shelf, call_tool, find, own)
+        script = ScriptRun(self._sandbox, self._settings, tools, origins, shelf, call_tool, find, own, outside)
         async with keeping_alive(context.on_progress, context.profile.wait.progress_every):
             return await script.result(code)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import anyio
@@ -32,7 +33,10 @@ Value = TypeVar("Value")
 
 
 class ScriptRun:
-    """Runs one script. `origins` has the upstream of each tool by the name that hosts call it by."""
+    """Runs one script. `origins` has the upstream of each tool by the name that hosts call it by.
+
+    `outside` are the tools that only the model may call: the names of functions that there are not, and of the tools.
+    """
 
     def __init__(
         self,
@@ -44,6 +48,7 @@ class ScriptRun:
         call_tool: CallTool,
         find_tools: FindTools,
         own_tools: frozenset[str] = frozenset(),
+        outside: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._sandbox = sandbox
         self._settings = settings
@@ -53,6 +58,7 @@ class ScriptRun:
         self._call_tool = call_tool
         self._find_tools = find_tools
         self._own_tools = own_tools
+        self._outside = outside
         self._blocks: list[dict[str, Any]] = []
         self._printed: list[str] = []
         self._left = settings.max_shown
@@ -89,7 +95,8 @@ class ScriptRun:
             "read_text": self._read_text,
             "find_tools": self._find,
         }
-        return Functions(tools, helpers, {name: _why_refused(name) for name in self._own_tools})
+        refused = {function: _only_outside(name) for function, name in self._outside.items()}
+        return Functions(tools, helpers, {**refused, **{name: _why_refused(name) for name in self._own_tools}})
 
     async def _called(self, tool: ScriptTool, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         arguments = _bound(tool, args, kwargs)
@@ -187,6 +194,10 @@ def _bound(tool: ScriptTool, args: Sequence[Any], kwargs: Mapping[str, Any]) -> 
 def _why_refused(name: str) -> str:
     what = "a script cannot start another" if name == RUN_TOOL else "it is for the model, not for scripts"
     return f"{name} cannot be called here: {what}"
+
+
+def _only_outside(name: str) -> str:
+    return f"scripts may not call {plain(name, 200)}: call the tool by itself, outside of a script"
 
 
 async def _faults(what: str, work: Awaitable[Value]) -> Value:

@@ -2,7 +2,7 @@
 
 import keyword
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -51,17 +51,37 @@ class ScriptTool:
 def script_tools(catalogue: Catalogue, settings: CodeModeSettings) -> dict[str, ScriptTool]:
     """Return the tools of a host's catalogue that its scripts may call, by the names of their functions."""
     found: dict[str, ScriptTool] = {}
-    for tool in catalogue.tools:
-        name = str(tool["name"])
-        route = catalogue.routes.get(name)
-        if route is None or route.upstream == OWN or not for_the_model(tool) or name in catalogue.listed_for_pages:
-            continue
+    for name, tool, route in _for_models(catalogue):
         if may_call(route, as_object(tool.get("annotations")), settings):
             function = function_name(name, found)
             parameters = _parameters(as_object(tool.get("inputSchema")))
             takes = frozenset(str(each.path[0]) for each in route.parameters if len(each.path) == 1)
             found[function] = ScriptTool(function, name, parameters, tool, catalogue.outputs.get(name), takes)
     return found
+
+
+def tools_outside(catalogue: Catalogue, settings: CodeModeSettings) -> dict[str, str]:
+    """Return the tools that the host's model may call, but its scripts may not: function names, and the tools' own.
+
+    A tool that the catalogue does not have, because a rule or a token hides it, is not among them.
+    """
+    found: dict[str, str] = {}
+    taken: dict[str, object] = dict(script_tools(catalogue, settings))
+    for name, tool, route in _for_models(catalogue):
+        if not may_call(route, as_object(tool.get("annotations")), settings):
+            function = function_name(name, taken)
+            taken[function] = found[function] = name
+    return found
+
+
+def _for_models(catalogue: Catalogue) -> Iterator[tuple[str, dict[str, Any], Route]]:
+    """Yield the upstreams' tools that the host's model may call: the name, what is declared, and the route."""
+    for tool in catalogue.tools:
+        name = str(tool["name"])
+        route = catalogue.routes.get(name)
+        if route is None or route.upstream == OWN or not for_the_model(tool) or name in catalogue.listed_for_pages:
+            continue
+        yield name, tool, route
 
 
 def with_outputs(catalogue: Catalogue, lists: Mapping[str, Sequence[WireObject]]) -> Catalogue:

@@ -21,7 +21,21 @@ from gateway.testing.model_apis.replies.openai_chat import GROQ, MISTRAL, OPENAI
 from gateway.testing.model_apis.replies.openai_responses import OPENAI_RESPONSES
 from gateway.testing.model_apis.replies.others import BEDROCK_CONVERSE, COHERE, OLLAMA
 from gateway.testing.model_apis.replies.write_reply import Asked, Writer
-from gateway.testing.model_apis.scripts import LookingModel, Reply, Script
+from gateway.testing.model_apis.scripts import LookingModel, Reply, Script, Scripted, ToolCall
+
+__all__ = [
+    "OPENAI_CHAT",
+    "WRITERS",
+    "LookingModel",
+    "ModelServer",
+    "Recorded",
+    "Reply",
+    "Script",
+    "Scripted",
+    "ToolCall",
+    "listen",
+    "model_server",
+]
 
 Pause = Callable[[], Awaitable[object]]
 

@@ -8,9 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from gateway.cli.diagnosis.server_check import judgeable
 from gateway.config.builtin_profiles import builtin_profiles
+from gateway.hosts.simulators.hosts import FIRST
+from gateway.hosts.simulators.side import side
 from gateway.testing.advice import RULES, Advice, advise_on_tool, unique
 from gateway.testing.result_advice import advise_on_result
+from tests.core.golden_cases import NAMES, read
+from tests.core.test_golden import expanded
 
 
 def encoded(kind="PNG", size=(40, 30)):
@@ -33,8 +38,19 @@ GOOD_TOOL = {
 }
 
 
+PAGED = {**GOOD_TOOL, "_meta": {"ui": {"resourceUri": "ui://draw/page.html"}}}
+
+
 def result(*content, **more):
     return {"content": list(content), **more}
+
+
+UNREAD = {
+    "a number beside a text": result(TEXT, structuredContent={"size": 7}),
+    "a text beside its data": result({"type": "text", "text": "7 seats"}, structuredContent={"size": 7}),
+    "nothing but data": result(structuredContent={"size": 7}),
+    "data beside a picture": result(TEXT, IMAGE, structuredContent={"size": 7}),
+}
 
 
 def blob(data, kind):
@@ -54,12 +70,14 @@ ON_RESULTS = {
     "audio-unseen": (result(TEXT, {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}), None),
     "document-unseen": (result(TEXT, blob(base64.b64encode(b"%PDF-1.7 x").decode(), "application/pdf")), None),
     "embedded-image": (result(TEXT, blob(PNG, "application/octet-stream")), None),
+    "embedded-text": (result({"type": "resource", "resource": {"uri": "a://b", "text": "words"}}), None),
     "link-unfollowed": (result({"type": "resource_link", "uri": "a://b", "name": "b"}), None),
     "audience-ignored": (result(TEXT | {"annotations": {"audience": ["user"]}}), None),
     "block-unknown": (result(TEXT, {"type": "video"}), None),
     "structured-hides-media": (result(TEXT, IMAGE, structuredContent={"a": 1}), None),
     "media-in-structured": (result(TEXT, structuredContent={"picture": PNG * 2}), None),
     "structured-alone": (result(structuredContent={"a": 1}), None),
+    "structured-differs": (result(TEXT, structuredContent={"size": 7}), None),
     "structured-missing": (result(TEXT), PROMISING),
     "image-beside-error": (result(TEXT, IMAGE, isError=True), None),
     "error-without-text": (result(isError=True), None),
@@ -103,7 +121,7 @@ def test_every_rule_is_tried_here():
         (result(TEXT, {"type": "image", "data": encoded("JPEG"), "mimeType": "image/jpg"}), None),
         (result({"type": "text", "text": '{"a": 1}'}, structuredContent={"a": 1}), PROMISING),
         (result(TEXT, isError=True), PROMISING),
-        (result({"type": "resource", "resource": {"uri": "a://b", "text": "words"}}), None),
+        (result(TEXT, {"type": "resource", "resource": {"uri": "ui://page", "text": "<p>words"}}), None),
     ],
 )
 def test_nothing_is_advised_where_nothing_is_wrong(good, tool):
@@ -151,9 +169,27 @@ def test_nothing_that_a_server_returns_makes_it_fail(content, structured, is_err
 
 
 def test_a_tool_with_a_page_is_not_told_to_leave_out_what_its_page_lives_on():
-    paged = {**GOOD_TOOL, "_meta": {"ui": {"resourceUri": "ui://draw/page.html"}}}
     given_result = result(TEXT, IMAGE, structuredContent={"image": PNG})
     assert {one.rule for one in advise_on_result(given_result, GOOD_TOOL)} > {"structured-hides-media"}
-    assert list(advise_on_result(given_result, paged)) == []
+    (only,) = advise_on_result(given_result, PAGED)
+    assert (only.rule, only.change) == ("structured-differs", "say it there, too")
     for_pages = {**GOOD_TOOL, "annotations": {}, "_meta": {"ui": {"visibility": ["app"]}}}
     assert list(advise_on_tool(for_pages, "server", builtin_profiles().values())) == []
+
+
+@pytest.mark.parametrize("tool", [GOOD_TOOL, PAGED], ids=["plain", "paged"])
+@pytest.mark.parametrize("name", [*NAMES, *UNREAD])
+def test_whenever_a_host_does_not_read_something_there_is_a_change(name, tool):
+    some = UNREAD[name] if name in UNREAD else expanded(read(name).result)
+    hosts = [host for host in FIRST if not host.for_people]
+    lost = {host.name: unread for host in hosts if (unread := side(judgeable(some), some, tool, host).verdict.lost)}
+    assert not lost or list(advise_on_result(some, tool)), lost
+
+
+def test_a_value_for_the_page_that_no_text_says_is_to_be_said_or_moved():
+    (advice, *_) = advise_on_result(UNREAD["a number beside a text"], PAGED)
+    assert str(advice) == (
+        'structuredContent: no text says what begins with "7": Gemini CLI and others show their models only the text; '
+        "say it in the text, too, or put what only the page needs into _meta"
+    )
+    assert "structured-alone" in {one.rule for one in advise_on_result(UNREAD["nothing but data"], PAGED)}

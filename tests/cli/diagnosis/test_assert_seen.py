@@ -103,3 +103,20 @@ def test_strange_arguments_are_refused():
         assert_seen("GOOD", host="codex")
     with pytest.raises(TypeError, match="tool has to be"):
         assert_seen(GOOD, host="codex", tool=5)
+
+
+def test_only_what_would_change_something_at_this_host_is_advised():
+    data = {"content": [IMAGE], "structuredContent": {"steps": 30}}
+    said = explained(HIDDEN, host="cline", images=1, through_gateway=True)
+    assert "1 image was expected, and the model sees 0; Cline shows its model no images" in said
+    assert "to change" not in said
+    said = explained(HIDDEN, host="codex", images=2, through_gateway=True)
+    assert "2 images were expected, and the model sees 1; the result has 1" in said
+    assert "to change" not in said
+    assert "leave it out of results with images" in explained(data, host="codex", images=1)
+    assert "; the result has none" in explained({"content": [TEXT]}, host="codex", images=1)
+
+
+def test_a_block_that_costs_a_host_something_is_advised_on_at_its_place():
+    said = explained({"content": [TEXT, {"type": "image", "data": "data:x", "mimeType": "image/png"}]}, host="cline")
+    assert "content[1]: its data is not base64" in said

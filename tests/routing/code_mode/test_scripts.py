@@ -8,6 +8,7 @@ from dataclasses import replace
 import anyio
 import pytest
 
+from gateway.config.policy_settings import PolicySettings
 from tests.routing.code_mode.conftest import HOST, texts
 
 pytestmark = pytest.mark.anyio
@@ -144,12 +145,23 @@ async def test_a_failed_script_returns_what_it_had_shown_and_the_line(opened):
 
 async def test_only_tools_that_read_are_functions_unless_they_are_named(opened):
     async with opened() as host:
-        assert "'browser__click' is not defined" in await host.fails("browser__click('a')")
+        assert "scripts may not call browser__click: call the tool by itself, outside" in await host.fails(
+            "browser__click('a')"
+        )
         assert not host.calls
+        found = await host.says('print(find_tools("click"))')
+        assert "[tools that only the model calls, outside of scripts: browser__click]" in found
     async with opened(may_change=("browser__cl*",), tools=("other__*",)) as host:
         assert await host.says("browser__click('a')") == '{"selector": "a"}'
-        assert "'browser__words' is not defined" in await host.fails("browser__words('a')")
+        assert "scripts may not call browser__words" in await host.fails("browser__words('a')")
         assert (await host.tool())["annotations"]["readOnlyHint"] is False
+
+
+async def test_nothing_is_said_of_a_tool_that_the_caller_may_not_call_itself(opened):
+    rule = {"name": "quiet", "effect": "deny", "tools": ["browser__click"]}
+    async with opened({"policy": PolicySettings.model_validate({"rules": [rule]})}) as host:
+        assert "'browser__click' is not defined" in await host.fails("browser__click('a')")
+        assert "browser__click" not in await host.says('print(find_tools("click"))')
 
 
 async def test_a_handle_that_the_model_knows_can_be_opened_by_its_owner_alone(opened):

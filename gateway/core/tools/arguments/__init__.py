@@ -6,7 +6,15 @@ Pure: the content of a handle is looked up by `gateway.content.arguments`.
 from gateway.core.tools.arguments.content_forms import Content, built, place_content
 from gateway.core.tools.arguments.find_parameters import FoundParameter, find_parameters, parameter_path
 from gateway.core.tools.arguments.parameters import EVERYTHING, Form, Parameter, Place, PossibleForms, path_words
-from gateway.core.tools.arguments.values import DataUri, Handle, Reference, Url, WantedContent, wanted_contents
+from gateway.core.tools.arguments.values import (
+    DataUri,
+    Handle,
+    Reference,
+    Url,
+    WantedContent,
+    unmarked_handles,
+    wanted_contents,
+)
 
 __all__ = [
     "EVERYTHING",
@@ -26,5 +34,6 @@ __all__ = [
     "parameter_path",
     "path_words",
     "place_content",
+    "unmarked_handles",
     "wanted_contents",
 ]

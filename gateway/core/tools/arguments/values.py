@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, TypeAlias
 
 from gateway.core.model.json_values import is_list, is_object
@@ -16,6 +17,8 @@ _HANDLE = re.compile(rf"(?:{_NAMES})_[0-9a-z]{{12}}", re.IGNORECASE)
 _ALMOST = re.compile(rf"(?:{_NAMES})_[0-9a-z]{{4,30}}", re.IGNORECASE)
 """Matches a text that was meant as a handle, where it cannot be anything else."""
 _QUOTES = " \t\r\n\"'`<>"
+_LONGEST_HANDLE = 40
+"""Characters beyond which a text is not a bare handle, with `content://` and quotes."""
 _LONGEST_LINE = 1_000
 """Characters beyond which a text cannot be one of our lines that name a handle."""
 
@@ -69,6 +72,35 @@ def wanted_contents(
                 found.setdefault(place, WantedContent(place, reference, parameter))
     # A value inside another one that is replaced as a whole is replaced with it.
     return tuple(each for place, each in found.items() if not any(place[:end] in found for end in range(1, len(place))))
+
+
+def unmarked_handles(arguments: object, parameters: Sequence[Parameter]) -> tuple[tuple[Place, str], ...]:
+    """Find the texts that are spelled as handles where no parameter takes content, each with its place.
+
+    They are passed on as they are. The search ends after `MOST_VALUES` values.
+    """
+    marked = [place for parameter in parameters for place, _ in _values(arguments, parameter.path, ())]
+    found: list[tuple[Place, str]] = []
+    left: list[tuple[Place, Any]] = [((), arguments)]
+    seen = 0
+    while left and seen < MOST_VALUES:
+        place, value = left.pop()
+        seen += 1
+        if place in marked:
+            continue
+        if is_object(value):
+            left += [((*place, key), member) for key, member in islice(value.items(), MOST_VALUES)][::-1]
+        elif is_list(value):
+            left += [((*place, index), item) for index, item in enumerate(value[:MOST_VALUES])][::-1]
+        elif isinstance(value, str) and len(value) <= _LONGEST_HANDLE and (handle := _bare(value)):
+            found.append((place, handle))
+    return tuple(found)
+
+
+def _bare(text: str) -> str | None:
+    """Return the handle that a text is; None for any other text."""
+    plain = text.strip(_QUOTES).lower().removeprefix("content://")
+    return plain if _HANDLE.fullmatch(plain) else None
 
 
 def _values(value: Any, path: Path, place: Place) -> Iterator[tuple[Place, Any]]:

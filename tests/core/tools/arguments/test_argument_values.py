@@ -1,14 +1,28 @@
 """Which values stand for content, and what is put in their places: never anything else."""
 
 import string
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.core.tools.arguments import Content, DataUri, Handle, Parameter, Url, built, place_content, wanted_contents
+from gateway.core.tools.arguments import (
+    EVERYTHING,
+    Content,
+    DataUri,
+    Handle,
+    Parameter,
+    Url,
+    built,
+    find_parameters,
+    place_content,
+    unmarked_handles,
+    wanted_contents,
+)
 from gateway.core.tools.arguments.parameters import Form
+from gateway.core.tools.arguments.values import MOST_VALUES
 
 HANDLE = "img_7h3k2m9q4w8x"
 CONTENT = Content("image", "image/png", 3, HANDLE, "a b/é.png", data="QUJD", path="/t/x.png", link="https://g/c")
@@ -210,3 +224,22 @@ def test_nothing_changes_but_the_values_that_stand_for_content_and_the_types_bes
 def test_no_text_breaks_the_reading(text: str):
     one(text)
     one(text, "path", fetched=False)
+
+
+def test_handles_are_found_where_no_parameter_takes_content_and_nowhere_else():
+    handle, other = "img_7h3k2m9q4w8x", "doc_7h3k2m9q4w8x"
+    arguments = {"a": handle, "b": ["x", f'"content://{other}"'], "c": {"d": f"see {handle}"}, "e": {"f": handle}}
+    assert unmarked_handles(arguments, ()) == ((("a",), handle), (("b", 1), other), (("e", "f"), handle))
+    marked = Parameter(("a",), "base64"), Parameter(("b", None), "base64"), Parameter(("e",), "object")
+    assert unmarked_handles(arguments, marked) == ()
+    assert unmarked_handles("img_7h3k2m9q4w8x" * 100, ()) == ()
+    assert len(unmarked_handles({str(number): handle for number in range(5_000)}, ())) < MOST_VALUES
+
+
+def test_the_annotation_that_the_page_shows_marks_an_argument():
+    schema = {"type": "string", "contentEncoding": "base64", "contentMediaType": "image/*"}
+    page = (Path(__file__).parents[4] / "docs" / "arguments.md").read_text("utf-8")
+    assert '{"contentEncoding": "base64", "contentMediaType": "image/*"}' in page
+    tool = {"name": "size_of", "inputSchema": {"type": "object", "properties": {"picture": schema}}}
+    (found,) = find_parameters(tool, {}, EVERYTHING).parameters
+    assert (found.path, found.form) == (("picture",), "base64")
