@@ -137,9 +137,10 @@ def _written(code: int) -> int:
     What is left is dropped. Python would try once more when it ends, and print that this failed.
     """
     for stream in (sys.stdout, sys.stderr):
+        if stream is None:  # it was closed before the start
+            continue
         try:
-            if stream is not None:
-                stream.flush()
+            stream.flush()
         except BrokenPipeError:
             with suppress(OSError, ValueError):  # a stream without a file
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
