@@ -51,7 +51,11 @@ def exit_code(error: GatewayError) -> int:
 
 def ending(command: Callable[[], object], *, debug: bool) -> int:
     """Run `command`, print its error, if any, and return the exit code. With `debug`, errors are raised."""
-    code = _written(_ended(command, debug=debug))
+    try:
+        code = _ended(command, debug=debug)
+    except BrokenPipeError:  # nobody reads errors, either
+        code = UNREAD
+    code = _written(code)
     if code == INTERRUPTED and sys.stderr.isatty():
         remark("interrupted")  # or the shell's prompt would follow the terminal's ^C in the same line
     return code
