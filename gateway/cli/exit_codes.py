@@ -51,7 +51,11 @@ def exit_code(error: GatewayError) -> int:
 
 def ending(command: Callable[[], object], *, debug: bool) -> int:
     """Run `command`, print its error, if any, and return the exit code. With `debug`, errors are raised."""
-    code = _written(_ended(command, debug=debug))
+    try:
+        code = _ended(command, debug=debug)
+    except BrokenPipeError:  # nobody reads errors, either
+        code = UNREAD
+    code = _written(code)
     if code == INTERRUPTED and sys.stderr.isatty():
         remark("interrupted")  # or the shell's prompt would follow the terminal's ^C in the same line
     return code
@@ -137,9 +141,10 @@ def _written(code: int) -> int:
     What is left is dropped. Python would try once more when it ends, and print that this failed.
     """
     for stream in (sys.stdout, sys.stderr):
+        if stream is None:  # it was closed before the start
+            continue
         try:
-            if stream is not None:
-                stream.flush()
+            stream.flush()
         except BrokenPipeError:
             with suppress(OSError, ValueError):  # a stream without a file
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -379,7 +379,7 @@ def test_a_host_that_is_registered_last_is_given_its_list_at_once_as_well(
 def test_no_list_is_prepared_while_an_upstream_is_unknown(start, command, cache, config, registered, tmp_path):
     file = config("[upstreams.gone]\ncommand = 'no-such-program'\n")
     registered(command, file)
-    assert start("tools", "--config", file).wait() == 1
+    assert start("tools", "--config", file).wait() == 3
     assert not cache.exists()
 
 

@@ -434,7 +434,8 @@ def test_servers_that_cannot_be_imported_are_named_with_the_cause_in_place_of_ad
     assert f"{cannot}\n" in command("install", "claude-code").out
 
 
-def test_a_server_at_a_url_is_not_said_to_be_started_first(command, home, tmp_path):
+def test_a_server_at_a_url_is_not_said_to_be_started_first(command, home, tmp_path, monkeypatch):
+    monkeypatch.setenv("MCP_GATEWAY_CACHE", str(tmp_path / "cache"))
     config = tmp_path / "urls.toml"
     config.write_text('[upstreams.down]\nurl = "http://127.0.0.1:9/mcp"\n[upstreams.new]\ncommand = "new-server"\n')
     said = [line for line in command("install", "codex", "--config", config).out.splitlines() if "once" in line]

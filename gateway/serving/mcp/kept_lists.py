@@ -117,10 +117,10 @@ class KeptLists:
             content = _content(self._path(key))
             if not self._is_current(content):
                 return None
-            lines = content.split(b"\n")
-            number, digest, sealed = as_object(_head(content).get("prepared"))[f"{revision} {method}"]
+            index: Mapping[str, tuple[int, str, str]] = as_object(_head(content).get("prepared"))
+            number, digest, sealed = index[f"{revision} {method}"]
             head = json.dumps({"version": _VERSION, "digest": digest, "sha256": sealed}).encode("ascii")
-            return _parsed(head + b"\n" + lines[number], LISTS[method])
+            return _parsed(head + b"\n" + content.split(b"\n")[number], LISTS[method])
         except (OSError, ValueError, RecursionError, LookupError, TypeError):
             return None
 
