@@ -65,10 +65,9 @@ def calibrate(
     pending = _left(until, host)
     remark(_WHAT_TO_DO)
     if host is not None and not _is_known(host):
-        near = did_you_mean(host, builtin_profiles())
-        remark(
-            f"note: no profile is called {plain(host, 100)!r}{f'; {near}' if near else ''}: a host of this name is awaited"
-        )
+        near = did_you_mean(host, list(builtin_profiles()))
+        unknown = f"no profile is called {plain(host, 100)!r}{f' ({near})' if near else ''}"
+        remark(f"note: {unknown}: only a host that calls itself so is calibrated")
     try:
         ended = _awaited(request)
     finally:
