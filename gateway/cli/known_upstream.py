@@ -9,11 +9,23 @@ from gateway.errors import ConfigError
 
 
 def check_upstream(
-    name: str, upstreams: Collection[str], *, where: str | None = None, or_program: bool = False
+    name: str,
+    upstreams: Collection[str],
+    *,
+    where: str | None = None,
+    or_program: bool = False,
+    options: Collection[str] = (),
 ) -> None:
-    """Raise ConfigError if `upstreams` has no such name; its remedy suggests the nearest one, and lists the others."""
-    if name not in upstreams:
-        raise unknown_upstream(name, upstreams, where=where, or_program=or_program)
+    """Raise ConfigError if `upstreams` has no such name; its remedy suggests the nearest one, and lists the others.
+
+    `options`: words that are more likely meant as an option of the command.
+    """
+    if name in upstreams:
+        return
+    error = unknown_upstream(name, upstreams, where=where, or_program=or_program)
+    if name in options:
+        raise ConfigError(error.message, where=where, remedy=f"did you mean --{name}?")
+    raise error
 
 
 def unknown_upstream(

@@ -22,6 +22,7 @@ from gateway.sandbox.last_call import LastCall
 from gateway.sandbox.messages import SLEEP, ScriptLimits, pack_value
 from gateway.sandbox.process import ProcessEnded, ScriptProcess
 from gateway.sandbox.spare_process import SpareProcess
+from gateway.system.extras import install_extra
 
 logger = logging.getLogger(__name__)
 
@@ -112,7 +113,7 @@ def open_sandbox(settings: CodeModeSettings) -> Sandbox:
         raise ConfigError(
             "scripts need a package that is not installed",
             where="code_mode.enabled",
-            remedy=f"install the extra code, as in pip install '{EXTRA}'",
+            remedy=f"install the extra code: `{install_extra('code')}`",
         )
     return Sandbox(settings)
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from gateway._version import __version__
 from gateway.errors import ConfigError
+from gateway.system.extras import install_extra
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
 
-EXTRA = "mcp-multimodal-gateway[otel]"
 
 _ASKED_BY = ("OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _GROUP = "opentelemetry_traces_exporter"
@@ -104,5 +104,5 @@ def _missing(what: str, asked_by: str) -> ConfigError:
     return ConfigError(
         f"{what} needs packages that are not installed",
         where=f"${asked_by}",
-        remedy=f"install the extra otel, as in pip install '{EXTRA}', or unset the variable",
+        remedy=f"install the extra otel: `{install_extra('otel')}`, or unset the variable",
     )

@@ -13,6 +13,6 @@ def not_simulated(name: str) -> str:
     if (profile := known_name(builtin_profiles(), name)) is not None:
         return (
             f"{profile} has a profile, but no simulator that shows what its model sees; "
-            f"`mcp-gateway call` and `explain` with --profile {profile} show what it is sent; {every}"
+            f"`mcp-gateway call` and `explain` with --profile {profile} show what it is sent"
         )
     return f"no simulated host is called {plain(name)!a}; {did_you_mean(name.casefold(), SIMULATORS) or every}"

@@ -223,3 +223,11 @@ def test_the_gateways_own_tool_keeps_what_a_model_brings(start, pictures):
     told = called(base, "gateway_put", {"data": "YSxi", "name": "x.csv", "media_type": "text/csv"})["structuredContent"]
     assert (told["name"], told["media_type"], told["size"]) == ("x.csv", "text/csv", 3)
     assert fetched(told["url"]) == (200, b"a,b")
+
+
+def test_a_folder_is_no_file_to_put(command):
+    for named in (".", ""):
+        ended = command("put", named)
+        assert ended.code == 2
+        assert "it is a folder; name a file, or - for stdin" in ended.err
+    assert '[store] url = "file:///..."' in command("content", "ls").err

@@ -42,3 +42,7 @@ def test_a_pattern_without_a_server_is_refused(command, pictures):
     ended = command("tools", "--config", pictures('[tool_search]\npinned = ["echo"]\n'))
     assert ended.code == 2
     assert "tool_search.pinned: 'echo' has no upstream" in ended.err
+
+
+def test_a_word_that_was_meant_as_the_option_is_said_to_be(command, pictures):
+    assert "did you mean --search?" in command("tools", "search", "map", "--config", pictures()).err

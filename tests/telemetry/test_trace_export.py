@@ -6,6 +6,7 @@ import pytest
 from opentelemetry import trace
 
 from gateway.errors import ConfigError
+from gateway.system.extras import install_extra
 from gateway.telemetry.trace_export import exporting_traces
 
 ENDPOINT = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
@@ -34,7 +35,7 @@ def test_a_missing_extra_is_named_with_the_variable_that_asked_for_it(monkeypatc
         pass
     assert str(caught.value) == (
         "$OTEL_EXPORTER_OTLP_ENDPOINT: exporting traces needs packages that are not installed (install the extra "
-        "otel, as in pip install 'mcp-multimodal-gateway[otel]', or unset the variable)"
+        f"otel: `{install_extra('otel')}`, or unset the variable)"
     )
 
 

@@ -14,7 +14,10 @@ from gateway.cli.command_context import AsJson, ConfigFile
 from gateway.cli.exit_codes import DONE, FAILED, complain
 from gateway.cli.running_gateways import Name, Pid
 from gateway.cli.terminal import remark, say, say_json
+from gateway.config.builtin_profiles import builtin_profiles
+from gateway.core.near_names import did_you_mean
 from gateway.core.profiles.calibrate_profile import REPORT_TOOL, SHOW_TOOL
+from gateway.core.profiles.match_profile import known_name
 from gateway.core.wording import plain
 from gateway.errors import GatewayError
 from gateway.routing.calibration.wording import WHY_NOT_USED
@@ -61,6 +64,10 @@ def calibrate(
     request = _CalibrationRequest(until, host, pid, name, str(config.absolute()) if config is not None else None)
     pending = _left(until, host)
     remark(_WHAT_TO_DO)
+    if host is not None and not _is_known(host):
+        near = did_you_mean(host, list(builtin_profiles()))
+        unknown = f"no profile is called {plain(host, 100)!r}{f' ({near})' if near else ''}"
+        remark(f"note: {unknown}: only a host that calls itself so is calibrated")
     try:
         ended = _awaited(request)
     finally:
@@ -111,6 +118,11 @@ class _CalibrationRequest:
     def _fits(self, record: GatewayRecord) -> bool:
         wanted = ((self.pid, record.pid), (self.name, record.name), (self.config, record.config))
         return all(one in (None, other) for one, other in wanted)
+
+
+def _is_known(host: str) -> bool:
+    """Whether a name is that of a profile, or a glob; it may also be one that only a host knows of itself."""
+    return any(char in host for char in "*?[") or known_name(builtin_profiles(), host) is not None
 
 
 def _left(until: float, host: str | None) -> Path:

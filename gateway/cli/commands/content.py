@@ -21,7 +21,7 @@ from gateway.cli.exit_codes import DONE, refuse
 from gateway.cli.running_gateways import Name, Pid, the_one
 from gateway.cli.saved_file import SavedFile
 from gateway.cli.terminal import help_without_command, remark, say, say_json, say_table
-from gateway.core.wording import size_words
+from gateway.core.wording import plain, size_words
 from gateway.errors import ConfigError
 from gateway.serving.control import transfer_content
 from gateway.serving.control.client import ask
@@ -105,7 +105,11 @@ def get(
     handle: Handle,
     to: Annotated[
         Path | None,
-        typer.Option("--to", metavar="FILE", help="File to write; - for stdout. Default: its own name, here."),
+        typer.Option(
+            "--to",
+            metavar="FILE",
+            help="File to write; - for stdout. Default: its own name, or stdout if piped.",
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     owner: Owner = None,
@@ -117,6 +121,8 @@ def get(
     """Save stored content as a file."""
     if as_json and str(to) == "-":
         refuse("--json and --to - both write to stdout")
+    if to is None and not as_json and _is_pipe():
+        to = Path("-")
     target = to or Path(_asked({"do": "describe", "handle": handle, "owner": owner}, pid, gateway, config)["file"])
     record = _running(pid, gateway, config)
     with SavedFile(target, force) as saving:
@@ -145,11 +151,24 @@ def rm(
         _asked({"do": "delete", "handle": handle, "owner": owner}, pid, gateway, config)
     if as_json:
         say_json({"removed": handles})
+    else:
+        for handle in handles:
+            say(f"removed {plain(handle, 80)}")
     return DONE
+
+
+def _is_pipe() -> bool:
+    """Whether another program reads stdout: `content get HANDLE | program`."""
+    try:
+        return stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)
+    except (OSError, ValueError):  # it has been replaced, or closed
+        return False
 
 
 def _source(file: Path, stack: ExitStack) -> tuple[BinaryIO, int]:
     """Open the file, and return it with its size. A pipe is first copied to a temporary file to find its size."""
+    if file.is_dir():  # an empty name is the current folder, too
+        refuse(f"cannot read {file}: it is a folder; name a file, or - for stdin")
     try:
         opened = sys.stdin.buffer if str(file) == "-" else stack.enter_context(file.open("rb"))
         told = os.fstat(opened.fileno())
@@ -187,7 +206,7 @@ def _store(config: Path | None) -> "DirectStore":
     if settings.store.url.startswith("memory:"):
         raise ConfigError(
             "no gateway is running, and its store would be in memory",
-            remedy="start one, or name a store that lasts: [store] url",
+            remedy='start one, or name a store that lasts: [store] url = "file:///..."',
         )
     from gateway.cli.direct_store import DirectStore  # here, because it takes as long to import as a gateway
 

@@ -83,7 +83,7 @@ def tools(
     asking = named_caller(settings, token, principal).with_toolset(settings, toolset)
     settings = asking.reached_of(settings)
     for server in servers or ():
-        check_upstream(server, settings.upstreams)
+        check_upstream(server, settings.upstreams, options=("search",))
     name = the_profile(profile) or asking.profile or settings.gateway.profile or "default"
     ((chosen, rules),) = chosen_profiles(settings, [name], revision).items()
     settings, caller = without_waiting(settings, chosen, revision)

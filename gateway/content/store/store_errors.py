@@ -10,7 +10,8 @@ _SHOWN = 80
 
 def unknown(handle: str) -> UnknownHandle:
     """Return the error for an unknown handle, worded alike whether it never existed or belongs to someone else."""
-    return UnknownHandle(f"there is no content with the handle {handle[:_SHOWN]!r}", remedy="copy the handle exactly")
+    remedy = "copy the handle exactly, unless its content has been removed"
+    return UnknownHandle(f"there is no content with the handle {handle[:_SHOWN]!r}", remedy=remedy)
 
 
 def gone(handle: str, why: str) -> ExpiredHandle:

@@ -22,13 +22,13 @@ from gateway.core.model.format_versions import newer_than
 from gateway.errors import ConfigError
 from gateway.serving.authorization.sql_database import VERSION, Rows, Transaction, statements_from
 from gateway.serving.databases.availability import Availability
+from gateway.system.extras import install_extra
 
 if TYPE_CHECKING:
     import psycopg
 
 ResultT = TypeVar("ResultT")
 
-EXTRA = "mcp-multimodal-gateway[postgres]"
 SCHEMA = "mcp_gateway_authorization"
 """The schema of the database in which the tables are."""
 
@@ -62,7 +62,7 @@ class PostgresDatabase:
             from psycopg.conninfo import conninfo_to_dict
         except ImportError:
             raise _fault(
-                "needs a package that is not installed", f"install the extra postgres, as in pip install '{EXTRA}'"
+                "needs a package that is not installed", f"install the extra postgres: `{install_extra('postgres')}`"
             ) from None
         try:
             conninfo_to_dict(url)

@@ -11,10 +11,10 @@ from gateway.config.authorization_settings import CLUSTER_SCHEMES
 from gateway.errors import ConfigError
 from gateway.serving.databases.availability import Availability
 from gateway.serving.databases.probe import Probe
+from gateway.system.extras import install_extra
 
 ResultT = TypeVar("ResultT")
 
-EXTRA = "mcp-multimodal-gateway[redis]"
 
 _SECONDS = 3.0
 """Time for Redis to take a connection, and to answer."""
@@ -83,7 +83,7 @@ class RedisConnection:
             raise ConfigError(
                 "needs a package that is not installed",
                 where=where,
-                remedy=f"install the extra redis, as in pip install '{EXTRA}'",
+                remedy=f"install the extra redis: `{install_extra('redis')}`",
             ) from None
         except (ValueError, TypeError):
             raise ConfigError(

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.core.model.json_values import as_object
 from gateway.errors import ConfigError
-from gateway.telemetry.trace_export import EXTRA, service_resource
+from gateway.system.extras import install_extra
+from gateway.telemetry.trace_export import service_resource
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -214,7 +215,7 @@ def _missing() -> ConfigError:
     return ConfigError(
         "sending the audit trail needs packages that are not installed",
         where="audit.otlp",
-        remedy=f"install the extra otel, as in pip install '{EXTRA}'",
+        remedy=f"install the extra otel: `{install_extra('otel')}`",
     )
 
 
