@@ -61,7 +61,7 @@ def is_answered(part: str, seen: Collection[str]) -> bool:
 
 
 _SAY_NOTHING = frozenset({"", "mcp", "fastmcp"})
-"""Names that do not identify a host: those of the Python SDK and of FastMCP are used by every program that sets none."""
+"""Names that do not identify a host: every program on the Python SDK or FastMCP that sets none has one of them."""
 
 
 When = Literal["at once", "a turn late", "not"]
