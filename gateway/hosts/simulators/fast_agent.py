@@ -21,6 +21,8 @@ from gateway.hosts.simulators.seen import (
 
 Block = Mapping[str, Any]
 TYPES = frozenset({"image/png", "image/jpeg", "image/webp", PDF})
+TEXT_BYTES = 16_000
+"""Measured: of longer texts the beginning and the end arrive, half of it each."""
 REMOVED = "[{kind} content was removed - gpt-5.5 does not support this content type]"
 
 
@@ -51,6 +53,7 @@ def see(traits: Traits, result: Mapping[str, Any], tool: Mapping[str, Any] | Non
     parts = [part for block in _taken(traits, blocks(result)) for part in _parts(traits, block)]
     if (data := structured(result)) is not None:  # measured: in place of every text
         parts = [SeenText(dump(data), "structured"), *(part for part in parts if not isinstance(part, SeenText))]
+    parts = _cut(parts)
     if not parts:
         return Seen((SeenText(traits.nothing, "placeholder"),))
     ordered = texts_first(parts) if traits.where == "beside it" else tuple(parts)
@@ -70,6 +73,15 @@ def _is_taken(traits: Traits, block: Block) -> bool:
         return bool(traits.sound)
     found = image_of(block) or blob_of(block)
     return found is None or found[1] in TYPES
+
+
+def _cut(parts: list[SeenPart]) -> list[SeenPart]:
+    written = "\n".join(part.text for part in parts if isinstance(part, SeenText)).encode()
+    if len(written) <= TEXT_BYTES:
+        return parts
+    head, tail = (part.decode(errors="replace") for part in (written[: TEXT_BYTES // 2], written[-TEXT_BYTES // 2 :]))
+    notice = f"[Tool result truncated: showing first 8000 bytes and last 8000 bytes of {len(written)} bytes]"
+    return [SeenText(f"{head}\n{notice}\n{tail}"), *(part for part in parts if not isinstance(part, SeenText))]
 
 
 def _parts(traits: Traits, block: Block) -> list[SeenPart]:
