@@ -396,7 +396,7 @@ NO_IMAGES = {
 }
 IMAGES = {
     *("claude-desktop", "claude-ai", "vscode-copilot", "copilot-jetbrains", "cursor", "windsurf", "zed", "roo-code"),
-    *("jetbrains-ai", "kilo-code", "librechat", "open-webui", "llama-ui", "goose", "dify", "warp", "inspector"),
+    *("jetbrains-ai", "librechat", "open-webui", "llama-ui", "goose", "dify", "warp", "inspector"),
 }
 
 
