@@ -69,22 +69,27 @@ def _word(found: Finding) -> str:
 
 def measured(profiles: Mapping[str, Profile]) -> dict[str, str]:
     """How each profile is known, by its name: a run of the lab, with version and day; else its best evidence."""
-    runs = {profile: record for record in _by_day() for profile in record.profiles.values() if profile not in NAMELESS}
-    return {name: _how(profile, profiles, runs) for name, profile in profiles.items() if name not in NAMELESS}
+    runs = [(profile, run) for run in _runs() for profile in run.profiles.values() if profile not in NAMELESS]
+    # The last run of the program that a profile is named after; of another with the same profile, if there is none.
+    last = dict(sorted(runs, key=lambda found: (_is_own(*found), found[1].date)))
+    return {name: _how(profile, profiles, last) for name, profile in profiles.items() if name not in NAMELESS}
 
 
-def _by_day() -> Iterable[Record]:
+def _runs() -> Iterable[Record]:
     files = set(host_files())
-    return sorted(
-        (*records(FOLDER), *(record for record in records(HOSTS_FOLDER) if record.name in files)),
-        key=lambda record: record.date,
-    )
+    return (*records(FOLDER), *(record for record in records(HOSTS_FOLDER) if record.name in files))
+
+
+def _is_own(profile: str, run: Record) -> bool:
+    return f"{profile}-".startswith(f"{run.name}-")
 
 
 def _how(profile: Profile, profiles: Mapping[str, Profile], runs: Mapping[str, Record]) -> str:
     names = [profile.name, *profile.variants]
-    if run := next((runs[name] for name in names if name in runs), None):
-        return f"measured with {run.version}, on {run.date}"
+    if found := next(((name, runs[name]) for name in names if name in runs), None):
+        run = found[1]
+        program = "" if _is_own(*found) else f"{run.title} "
+        return f"measured with {program}{run.version}, on {run.date}"
     match known_from(profile, profiles):
         case None:
             return "nothing"

@@ -1,7 +1,9 @@
 """A host as its file in `hosts/` describes it, and where it is installed: a program of its vendor, from npm or PyPI."""
 
 import json
+import os
 import shutil
+import subprocess
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -105,9 +107,16 @@ class Host:
     def _interpreter(self) -> str:
         if not self.python:
             return sys.executable
-        if (found := shutil.which(f"python{self.python}")) is None:
-            raise LabError(f"{self.title} needs Python {self.python}: no python{self.python} is on PATH")
-        return found
+        name = f"python{self.python}"
+        for folder in os.get_exec_path():
+            # A version manager may have one there that only says which versions it could start.
+            if (found := shutil.which(name, path=folder)) and _starts(found):
+                return found
+        raise LabError(f"{self.title} needs Python {self.python}: no {name} is on PATH that starts")
+
+
+def _starts(interpreter: str) -> bool:
+    return not subprocess.run([interpreter, "-c", ""], capture_output=True, check=False).returncode
 
 
 def hosts(names: str = "", folder: Path = FILES) -> tuple[Host, ...]:

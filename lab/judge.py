@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 from gateway.core.model_apis.requests.handles_in_text import handles_in_text
 from gateway.hosts.simulators.host import RASTER, SimulatedHost
 from gateway.hosts.simulators.originals import original_images
+from gateway.hosts.simulators.readable_text import read_by, words
 from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument, SeenImage, SeenPart, SeenText, failed_result
 from gateway.hosts.simulators.verdict import judge_seen
 from gateway.testing.model_apis import conversation, refusals
@@ -18,6 +19,8 @@ from gateway.testing.model_apis.server import Recorded
 Word = Literal["seen", "named", "lost", "refused", "failed"]
 RANKS: Mapping[Word, int] = {"seen": 3, "named": 2, "lost": 1, "refused": 0, "failed": 0}
 """The more, the better for the model. After a request that was refused, and a program that ended, nothing goes on."""
+LONG_CHARS = 10_000
+"""Of a text of so many characters, more than its beginning is looked for: hosts and the gateway cut such texts."""
 _MADE = {"function_call"}
 _HOST = SimulatedHost(
     "framework", "a framework", {}, "", lambda result, tool: failed_result("it is not simulated"), RASTER
@@ -59,12 +62,23 @@ def judged(original: Mapping[str, Any], seen: Seen) -> Finding:
         return Finding(
             "lost", verdict.shown, images, in_short(next((one for one in wrong if "base64" in one), wrong[0]))
         )
-    if not (missing := images - verdict.shown + _files_missing(original, seen)):
+    media = images - verdict.shown + _files_missing(original, seen)
+    if not (missing := media + _texts_cut(original, seen)):
         return Finding("seen", verdict.shown, images)
     # A line without a handle is nothing that the model, or the proxy before it, could open.
     if missing > len(set(handles_in_text(seen.text))):
-        return Finding("lost", verdict.shown, images, "named without a handle")
+        return Finding("lost", verdict.shown, images, "named without a handle" if media else "a text is cut short")
     return Finding("named", verdict.shown, images)
+
+
+def _texts_cut(original: Mapping[str, Any], seen: Seen) -> int:
+    """How many long texts are not there whole: their last line is read less often than it was written."""
+    texts = [text for block in original.get("content") or () if len(text := block.get("text", "")) >= LONG_CHARS]
+    if not texts:
+        return 0
+    read, said = read_by(seen), words("\n".join(texts))
+    endings = (words(text.rstrip().rpartition("\n")[2]) for text in texts)
+    return sum(read.count(ending) < said.count(ending) for ending in endings)
 
 
 def _files_missing(original: Mapping[str, Any], seen: Seen) -> int:

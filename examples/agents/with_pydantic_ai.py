@@ -10,7 +10,7 @@ import anyio
 from pydantic_ai import Agent
 from pydantic_ai.mcp import MCPToolset
 
-GATEWAY = os.environ.get("GATEWAY_URL", "http://127.0.0.1:8484/mcp")
+GATEWAY = os.environ.get("GATEWAY_URL", "http://127.0.0.1:8484/mcp/pydantic-ai")
 APIS = {"openai_chat": "openai-chat", "openai_responses": "openai-responses", "anthropic_messages": "anthropic"}
 MODEL = f"{APIS[os.environ.get('API', 'openai_chat')]}:{os.environ.get('MODEL', 'gpt-5.5')}"
 PROMPT = "call charts__draw_chart {}\nThen tell me what you see. Begin with: I see N image"

@@ -396,7 +396,7 @@ NO_IMAGES = {
 }
 IMAGES = {
     *("claude-desktop", "claude-ai", "vscode-copilot", "copilot-jetbrains", "cursor", "windsurf", "zed", "roo-code"),
-    *("jetbrains-ai", "kilo-code", "librechat", "open-webui", "llama-ui", "goose", "dify", "warp", "inspector"),
+    *("jetbrains-ai", "librechat", "open-webui", "llama-ui", "goose", "dify", "warp", "inspector"),
 }
 
 
@@ -447,7 +447,7 @@ def test_users_profiles_stand_beside_the_built_in_ones():
         ("ai-sdk-mcp-client", "qwen/qwen3-vl-32b", "ai-sdk-chat"),
         ("ai-sdk-mcp-client", "openai/gpt-oss-120b", "ai-sdk-chat"),
         ("mcp", None, "default"),
-        ("fastmcp", None, "pydantic-ai"),
+        ("fastmcp", None, "default"),
     ],
 )
 def test_a_measured_host_is_known_by_its_name_unless_others_share_it(name, model, expected):

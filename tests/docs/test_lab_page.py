@@ -11,7 +11,7 @@ from lab.cases import cases
 from lab.explain import explanation, faults
 from lab.host_run import SETTINGS
 from lab.hosts import hosts, unavailable
-from lab.record import HOSTS_FOLDER, records
+from lab.record import FOLDER, HOSTS_FOLDER, records
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "hosts" / "lab.md").read_text("utf-8")
@@ -72,3 +72,14 @@ def test_how_a_host_is_known_says_version_and_day_or_that_it_was_not_run() -> No
         f"The last [run of the lab](lab.md) was with version {record.version}, on {record.date}. Each limit below"
         in (DOCS / "hosts" / "claude-code.md").read_text("utf-8")
     )
+
+
+def test_a_profile_of_several_programs_says_the_version_of_the_one_that_it_is_named_after() -> None:
+    table = (DOCS / "hosts" / "README.md").read_text("utf-8")
+    frameworks = {record.name: record for record in records(FOLDER)}
+    assert {"langchain", "langchain-mcp", "langgraph", "mcp-use"} <= {
+        name for name, record in frameworks.items() if "langchain" in record.profiles.values()
+    }
+    langchain = next(line for line in table.splitlines() if "evidence.md#langchain)" in line)
+    own = frameworks["langchain"]
+    assert f"| measured with {own.version}, on {own.date} |" in langchain

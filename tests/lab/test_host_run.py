@@ -1,7 +1,9 @@
 """The lab runs a host that is a program of its own: a small one, so that nothing has to be installed."""
 
 import dataclasses
+import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from gateway.config.builtin_profiles import builtin_profiles
 from lab.cases import Case, cases
 from lab.explain import explanation, faults
 from lab.frameworks import LabError, frameworks
-from lab.host_run import host_stage, run_host
+from lab.host_run import host_stage, run_host, write_program
 from lab.hosts import Host, host_files, hosts, load_host, unavailable
 from lab.judge import Finding
 from lab.lab_table import table
@@ -152,6 +154,21 @@ def test_a_host_that_needs_a_python_that_is_not_there_says_so(tmp_path: Path, mo
     host = dataclasses.replace(load_host(GOOD), installer="pypi", requirement="good==1.2", python="3.99")
     with pytest.raises(LabError, match=r"A good host needs Python 3.99: no python3.99 is on PATH"):
         host.install()
+
+
+def test_a_python_that_only_says_what_it_could_start_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, code in (("shims", 127), ("real", 0)):
+        (tmp_path / name).mkdir()
+        write_program(tmp_path / name / "python3.99", ["sh", "-c", f"exit {code}"])
+    monkeypatch.setattr("lab.hosts.INSTALLED", tmp_path)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'shims'}{os.pathsep}{tmp_path / 'real'}{os.pathsep}{os.environ['PATH']}")
+    commands: list[Sequence[str]] = []
+    monkeypatch.setattr("lab.hosts.run_command", lambda command, **_: commands.append(command))
+    host = dataclasses.replace(load_host(GOOD), installer="pypi", requirement="good==1.2", python="3.99")
+    host.install()
+    assert commands[0][:3] == [str(tmp_path / "real" / "python3.99"), "-m", "venv"]
 
 
 def test_every_host_is_complete_and_says_what_it_is_installed_from() -> None:

@@ -91,6 +91,17 @@ def test_a_document_and_a_sound_are_seen_as_such_or_named():
     assert word(content(audio(horn())), after("")).word == "lost"
 
 
+def test_a_long_text_is_seen_only_whole():
+    long = cases()["long"].whole
+    whole = long["content"][0]["text"]
+    assert word(long, after(whole)).word == "seen"
+    assert word(long, after(json.dumps(long["content"]))).word == "seen"
+    assert word(long, after(whole[:20_000])) == Finding("lost", 0, 0, "a text is cut short")
+    assert word(long, after(f"{whole[:9_000]} [9,000 characters] {whole[-9_000:]}")).word == "lost"
+    rest = "[the text goes on: 12,000 characters more; handle txt_pj7mjs2v2zrc]"
+    assert word(long, after(whole[:18_000] + rest)).word == "named"
+
+
 def test_less_is_worse():
     seen, named, lost = Finding("seen", 26, 26), Finding("named", 8, 26), Finding("lost", 0, 26)
     assert named.is_worse_than(seen)

@@ -51,7 +51,7 @@ def test_what_a_host_has_lost_becomes_a_fact_in_place_of_the_former_value() -> N
     (fact,) = facts(texts, "codex.toml").values()
     assert fact == {
         "level": "measured",
-        "source": "make lab, @openai/codex 0.169.0: an error with a PNG: lost on openai_responses",
+        "source": f"{KEPT['codex'][-1][0].evidence.reference}: an error with a PNG: lost on openai_responses",
         "host_version": "99.0",
         "checked": date(2027, 1, 2),
         "sets": {"error": {"media": "unflag"}},

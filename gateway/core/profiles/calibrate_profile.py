@@ -60,8 +60,8 @@ def is_answered(part: str, seen: Collection[str]) -> bool:
     )
 
 
-_SAY_NOTHING = frozenset({"", "mcp"})
-"""Names that do not identify a host: the Python SDK's default is used by every script that sets none."""
+_SAY_NOTHING = frozenset({"", "mcp", "fastmcp"})
+"""Names that do not identify a host: every program on the Python SDK or FastMCP that sets none has one of them."""
 
 
 When = Literal["at once", "a turn late", "not"]

@@ -113,7 +113,7 @@ def test_a_hostile_name_costs_nothing():
         ("google-adk", "google-adk"),
         # Hosts without a profile of their own, and the SDK's own name, which says nothing.
         ("mcp", "default"),
-        ("fastmcp", "pydantic-ai"),
+        ("fastmcp", "default"),
         ("", "default"),
     ],
 )
