@@ -24,10 +24,12 @@ from gateway.core.model.effects import (
     FitImage,
     Fitted,
     ImageTarget,
+    JsonOutlined,
     Keep,
     Kept,
     LinkRead,
     Outcome,
+    OutlineJson,
     Probe,
     Probed,
     ReadDocument,
@@ -41,6 +43,7 @@ from gateway.core.model.media_types import PixelSize, inspect, inspect_base64
 from gateway.core.profiles.host_profiles import resolve_profiles
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.decisions import Decisions, decide
+from gateway.core.results.json_outline import json_outlines
 from gateway.core.results.lift_result import lift
 from gateway.core.results.lower_mcp import lower
 from gateway.core.results.rescue import rescue
@@ -144,6 +147,8 @@ def perform(effect: Effect) -> Outcome:
             if effect.media_type.startswith("video/"):
                 return Probed(61.5, "h264", 2, 48_000, PixelSize(1280, 720))
             return Probed(90.0, "pcm_s16le", 1, 8_000)
+        case OutlineJson():
+            return JsonOutlined(json_outlines(base64.b64decode(effect.data).decode("utf-8")))
         case Describe():
             return Described("What it shows.", "a describer")
         case ReadLink():

@@ -19,10 +19,12 @@ from gateway.core.model.effects import (
     Failed,
     FitImage,
     Fitted,
+    JsonOutlined,
     Keep,
     Kept,
     LinkRead,
     Outcome,
+    OutlineJson,
     Probe,
     Probed,
     ReadDocument,
@@ -36,6 +38,7 @@ from gateway.core.model.media_types import PixelSize
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.decisions import decide
 from gateway.core.results.decisions.budget import share
+from gateway.core.results.json_outline import json_outlines
 from gateway.core.results.lift_result import lift
 from gateway.core.results.lower_mcp import Lowered, lower
 from gateway.core.results.rescue import rescue
@@ -107,6 +110,8 @@ def perform(effect: Effect) -> Outcome:
             return Converted(WAV[:-8] + "AAAAAAAA", kind, min(8.0, effect.target.max_seconds or 8), 8.0)
         case Probe():
             return Probed(2.5, "pcm_s16le", 1, 8_000)
+        case OutlineJson():
+            return JsonOutlined(json_outlines(base64.b64decode(effect.data).decode("utf-8")))
         case Describe():
             return Described("A red square.", "eyes")
         case ReadLink():
