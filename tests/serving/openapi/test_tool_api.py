@@ -71,7 +71,7 @@ async def served(settings: Settings) -> AsyncIterator[Served]:
                 100_000,
                 lambda: gateway.router.profile_names,
                 lambda: gateway.router.toolsets,
-                gateway.router.all_tools,
+                gateway.router.offered.all_tools,
                 running,
                 needs_token=lambda: access.needs_token,
             )
