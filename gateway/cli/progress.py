@@ -82,9 +82,9 @@ class Wait:
             yield
 
     @contextmanager
-    def _later(self, announce: Callable[[], None], seconds: float = ANNOUNCED_AFTER) -> Generator[None]:
+    def _later(self, announce: Callable[[], None], seconds: float | None = None) -> Generator[None]:
         """Context manager that calls `announce` if its body takes long and nothing is shown meanwhile."""
-        timer = Timer(seconds, announce)
+        timer = Timer(ANNOUNCED_AFTER if seconds is None else seconds, announce)
         timer.daemon = True
         if self._announced:
             timer.start()

@@ -4,15 +4,16 @@ from gateway.config.builtin_profiles import builtin_profiles
 from gateway.core.near_names import did_you_mean
 from gateway.core.profiles.match_profile import known_name
 from gateway.core.wording import plain
-from gateway.hosts.simulators.hosts import SIMULATORS
+from gateway.hosts.simulators.hosts import FIRST, SIMULATORS
 
 
 def not_simulated(name: str) -> str:
     """Explain why a host has no simulator: it is unknown, or it has a profile only."""
-    every = f"simulated are {', '.join(SIMULATORS)}"
+    first = [host.name for host in FIRST]
+    some = f"simulated are {', '.join(first)} and {len(SIMULATORS) - len(first)} more"
     if (profile := known_name(builtin_profiles(), name)) is not None:
         return (
             f"{profile} has a profile, but no simulator that shows what its model sees; "
-            f"`mcp-gateway call` and `explain` with --profile {profile} show what it is sent"
+            f"`mcp-gateway call TOOL --profile {profile}` shows what it is sent; {some}"
         )
-    return f"no simulated host is called {plain(name)!a}; {did_you_mean(name.casefold(), SIMULATORS) or every}"
+    return f"no simulated host is called {plain(name)!a}; {did_you_mean(name.casefold(), SIMULATORS) or some}"

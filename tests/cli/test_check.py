@@ -323,7 +323,7 @@ def test_a_call_that_takes_too_long_is_ended(command):
 @pytest.mark.parametrize(
     ("host", "words"),
     [
-        ("cursor", ["cursor has a profile, but no simulator", "--profile cursor show what it is sent", "codex, "]),
+        ("cursor", ["cursor has a profile, but no simulator", "--profile cursor` shows what it is sent", "codex, "]),
         ("VSCode-Copilot", ["vscode-copilot has a profile, but no simulator"]),
         ("codx", ["no simulated host is called 'codx'; did you mean 'codex'?"]),
         ("nobody-knows", ["no simulated host is called 'nobody-knows'; simulated are claude-code, claude-desktop, "]),
@@ -334,6 +334,7 @@ def test_a_host_that_is_not_simulated_is_said_with_where_it_stands(command, host
     assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
     for each in words:
         assert each in ended.err
+    assert len(ended.err) < 350
 
 
 PAGE = "text/html;profile=mcp-app"
