@@ -25,6 +25,7 @@ _NOTICE = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 
+# Servers write what they like: nothing here may start at each character and look to the end of the line.
 _ABSENT = re.compile(
     r"""npm\ (?:error|ERR!)\ 404\ +'?(?P<npm>@?[^@'\s]+)(?:@[^'\s]*)?'?\ is\ not\ in\ this\ registry
       | npm\ (?:error|ERR!)\ 404\ +The\ requested\ resource\ '(?P<npm_resource>@?[^@'\s]+)
@@ -32,9 +33,9 @@ _ABSENT = re.compile(
                                | 404\ Not\ Found\ - | code\ E404)
       | ERR_PNPM_(?:FETCH_404|NO_MATCHING_VERSION|PACKAGE_NOT_FOUND)
       | Couldn't\ find\ (?:package|any\ versions\ for)\ "(?P<yarn>[^"]+)"
-      | YN0035:.*Package\ not\ found | YN0082:
+      | YN0035:.{0,300}Package\ not\ found | YN0082:
       | error:\ GET\ https?://\S+\ -\ 404
-      | error:\ No\ version\ matching\ .*\ found\ for\ specifier
+      | error:\ No\ version\ matching\ .{0,300}\ found\ for\ specifier
       | npm\ package\ '(?P<deno>[^']+)'\ does\ not\ exist
       | JSR\ package\ not\ found:\ (?P<jsr>\S+)
       | Because\ (?P<uv>\S+)\ was\ not\ found\ in\ the\ (?:package\ registry|provided\ package\ locations)
@@ -44,9 +45,9 @@ _ABSENT = re.compile(
       | manifest\ for\ (?P<docker_tag>\S+)\ not\ found
       | manifest\ unknown | name\ unknown:\ repository
       | repository\ name\ not\ known\ to\ registry
-      | reading\ manifest\ \S+\ in\ (?P<podman>\S+):\ .*(?:denied|unauthorized|not\ found|unknown)
-      | module\ (?P<go>\S+):\ .*(?:404\ Not\ Found|not\ found)
-      | (?P<nuget>\S+)\ is\ not\ found\ in\ NuGet\ feeds
+      | reading\ manifest\ \S+\ in\ (?P<podman>\S+):\ .{0,300}(?:denied|unauthorized|not\ found|unknown)
+      | module\ (?P<go>\S+):\ .{0,300}(?:404\ Not\ Found|not\ found)
+      | (?<!\S)(?P<nuget>\S++)\ is\ not\ found\ in\ NuGet\ feeds
     """,
     re.VERBOSE,
 )

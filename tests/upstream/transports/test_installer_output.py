@@ -94,3 +94,22 @@ def test_a_package_that_does_not_exist_is_known_by_the_line_that_names_it(line: 
 @pytest.mark.parametrize("line", [*NOTICES, *OTHERS[1:], "HTTP 404 Not Found", "Error: file not found: a.txt"])
 def test_other_lines_name_no_absent_package(line: str) -> None:
     assert absent_package([line]) is None
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "a",
+        "YN0035:",
+        "module a: ",
+        "error: No version matching ",
+        "reading manifest a in b: ",
+        "npm error 404 '",
+        "Because ",
+    ],
+)
+def test_long_lines_full_of_half_messages_are_read_in_linear_time(words: str) -> None:
+    # With a pattern that looks to the end of the line from each of its characters, this takes hours.
+    line = (words * 300_000)[:300_000]
+    assert absent_package([line]) is None
+    assert not is_notice(line)
