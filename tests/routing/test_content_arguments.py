@@ -220,7 +220,7 @@ async def test_a_failed_tool_that_was_given_a_handle_as_text_says_so_to_its_owne
         assert failed.startswith("that is not a picture")
         assert told in failed
         assert "marked" not in failed.replace("mark album", "")
-        unknown = {"photo": "img_000000000000"}
+        unknown: dict[str, Any] = {"photo": "img_000000000000"}
         assert text(await call(router, "b__refuse", **unknown)) == "that is not a picture"
         assert "passed on" not in text(await call(router, "b__refuse", BOB, album=[handle]))
         assert text(await call(router, "b__plain", words=handle)) == "plain was called", "it has not failed"
