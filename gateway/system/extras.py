@@ -7,6 +7,8 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from gateway.core.model.json_values import as_object
+
 PACKAGE = "mcp-multimodal-gateway"
 
 
@@ -32,13 +34,13 @@ def extra_command(extra: str, prefix: Path, python: str, direct_url: str | None)
 def _source(direct_url: str | None) -> tuple[str, bool]:
     """Return the folder, file or name that was installed, and whether it is editable."""
     try:
-        told = json.loads(direct_url or "null")
-        url = urlsplit(told["url"])
-    except (ValueError, KeyError, TypeError):
+        told = as_object(json.loads(direct_url or "null"))
+        url = urlsplit(str(told.get("url")))
+    except ValueError:
         return PACKAGE, False
     if url.scheme != "file":
         return PACKAGE, False
-    return unquote(url.path), bool(told.get("dir_info", {}).get("editable"))
+    return unquote(url.path), as_object(told.get("dir_info")).get("editable") is True
 
 
 def _direct_url() -> str | None:

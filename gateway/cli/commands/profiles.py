@@ -95,8 +95,8 @@ def _say_pages(known: Sequence[Profile], *, as_json: bool) -> None:
     say_table(_PAGE_HEADINGS, rows)
     if sys.stdout.isatty():
         say()
-        say("--app makes `tools`, `call`, `run`, `explain` and `read` treat a host as one that")
-        say("declares that it shows pages. The data is structured content.")
+        say("--app makes `tools`, `call`, `run`, `explain` and `read` treat a host as one")
+        say("that declares that it shows pages. The data is structured content.")
 
 
 def _of_pages(profile: Profile) -> dict[str, Any]:
