@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -34,7 +35,7 @@ def after(told: Any, *more: dict[str, Any]) -> list[Recorded]:
     return [Recorded("POST", "/v1/chat/completions", {}, json.dumps(body).encode()) for body in bodies]
 
 
-def word(original: dict[str, Any], requests: list[Recorded], ended: str | None = None) -> Finding:
+def word(original: Mapping[str, Any], requests: list[Recorded], ended: str | None = None) -> Finding:
     return find("openai_chat", "gpt-5", original, requests, ended)
 
 
