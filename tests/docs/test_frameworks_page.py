@@ -21,7 +21,9 @@ SHARED_NAMES = {
     # gets the document's text and a handle. Its own profile sends the document.
     *((name, "openai_responses", "gateway", "pdf") for name in ("agent-framework", "langchain", "langchain-mcp")),
     *((name, "openai_responses", "gateway", "pdf") for name in ("langgraph", "mcp-use")),
-    # So does AG2. On Responses it is the same with it.
+    # Pydantic AI calls itself `fastmcp`, as Agno does, which writes a PDF as base64.
+    *(("pydantic-ai", api, "gateway", "pdf") for api in ("openai_chat", "openai_responses", "anthropic_messages")),
+    # AG2 calls itself `mcp` too. On Responses it is the same with it.
     ("ag2", "openai_responses", "gateway", "pdf"),
     # On Chat Completions any picture ends AG2's run. Alone it has base64 as text in these two cases, of which the
     # gateway makes pictures. With its own profile they are lines with handles.
