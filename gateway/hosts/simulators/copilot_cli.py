@@ -13,7 +13,7 @@ from gateway.hosts.simulators.seen import Seen, SeenText
 TEXT_CHARS = 20_480
 """Measured: as many arrive; of more, the beginning with the path of a file."""
 PREVIEW_CHARS = 500
-FILE = "/tmp/1795819454312-copilot-tool-output-5b7096f390ab4a19a8a26faadaa98ba8.txt"
+FILE = "/home/user/1795819454312-copilot-tool-output-5b7096f390ab4a19a8a26faadaa98ba8.txt"
 
 _RULES = BlockRules(
     image=dropped,
