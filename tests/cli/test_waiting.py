@@ -260,7 +260,7 @@ def test_one_that_has_failed_is_told_by_that_though_it_is_tried_again(terminal, 
     window = terminal("tools", "--config", configured(npx("again"), traced("mute")))
     window.until(r"  again  failed: exited with code 1: npm error ENOTEMPTY")
     (npx.cache / "again.lock").unlink()
-    window.until(r"  again  installing")
+    window.until(r"it is being tried again: npx may have to install it first")
     window.process.send_signal(signal.SIGINT)
     assert window.ended()[0] == 3
     assert "error: upstream again: failed: exited with code 1: npm error ENOTEMPTY" in window.shown.replace("\r\n", "")
@@ -292,7 +292,8 @@ def test_a_ctrl_c_ends_a_command_and_what_it_started_in_one_line(terminal, confi
     assert "Traceback" not in window.shown
     assert not psutil.pid_exists(int(pid.read_text()))
     if command != ["doctor"]:
-        assert (code, window.left) == (130, ["interrupted"])
+        before = "connecting to a"  # is announced once it has taken a while, on a slow machine
+        assert (code, [line for line in window.left if line != before]) == (130, ["interrupted"])
 
 
 @posix

@@ -553,7 +553,9 @@ async def test_it_runs_by_hand_and_says_where(tmp_path: Path) -> None:
             await process.aclose()
 
 
-def test_the_example_on_the_page_about_testing_runs() -> None:
+def test_the_examples_on_the_page_about_testing_run() -> None:
     page = Path(__file__).parents[3] / "docs" / "testing.md"
-    (code,) = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    examples = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    assert examples
+    for code in examples:
+        subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

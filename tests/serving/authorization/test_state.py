@@ -451,7 +451,7 @@ async def test_what_is_no_url_of_redis_is_told(url: str) -> None:
 
 async def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "redis.asyncio", None)
-    with pytest.raises(ConfigError, match=r"mcp-multimodal-gateway\[redis\]"):
+    with pytest.raises(ConfigError, match=r"install the extra redis: `.+\[redis\]'?`"):
         RedisState("redis://127.0.0.1")
 
 
@@ -660,7 +660,7 @@ async def test_what_is_no_url_of_postgres_is_told_without_its_password(url: str)
 
 async def test_a_missing_extra_for_postgres_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(ConfigError, match=r"mcp-multimodal-gateway\[postgres\]"):
+    with pytest.raises(ConfigError, match=r"install the extra postgres: `.+\[postgres\]'?`"):
         PostgresDatabase("postgresql://127.0.0.1/x")
 
 
