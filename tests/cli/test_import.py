@@ -219,7 +219,7 @@ def test_without_a_keyring_none_is_offered_and_the_servers_are_imported(command,
     asked = asked_at_a_terminal(monkeypatch)
     ended = command("import", accounts, "--offline")
     assert (ended.code, len(asked)) == (0, 1)
-    assert "stay in the file: this machine has no keyring that could be used" in ended.err
+    assert "stay in the file: this machine has no usable keyring" in ended.err
     assert (home / "mcp-gateway" / "mcp-gateway.toml").exists()
     refused = command("secret", "rm", "x")
     assert "this machine has no keyring that could be used (use ${file:...}" in refused.err

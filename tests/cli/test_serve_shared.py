@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -86,7 +87,8 @@ def test_hosts_of_two_eras_that_start_at_once_share_one_gateway_which_ends_after
     assert attached[modern.process.pid]["profile"] == "cline"
     profiles = {host["name"]: host["profile"] for host in report["hosts"]}
     assert profiles == {"claude-code": "claude-code", "codex-mcp-client": "cline"}
-    assert f"1 request, process {modern.process.pid}" in command("status").out
+    told = command("status").out
+    assert re.search(rf"1 request, last request \S+ s ago, process {modern.process.pid}\b", told), told
 
     assert command("stop").code == 0
     for process in (older, modern):

@@ -34,6 +34,8 @@ LIMITED = {
     ("gateway.hosts.config_files.json_edits", "_REST_OF_LINE"): "sees the user's own files",
     ("gateway.cli.diagnosis.command_line", "_ASSIGNMENT"): AT_ONE_PLACE,
     ("gateway.cli.diagnosis.command_line", "_TOKEN"): "sees the user's own configuration",
+    ("gateway.config.setting_types", "_ADDRESS"): AT_ONE_PLACE,
+    ("gateway.core.model.json_text", "_PIECES"): "goes on where its last match ended",
     ("gateway.config.yaml_documents", "_INTEGER"): AT_ONE_PLACE,
     ("gateway.config.yaml_documents", "_NUMBER"): AT_ONE_PLACE,
     ("gateway.config.jsonc", "_STRING"): "sees the user's own files",

@@ -45,12 +45,13 @@ for line in sys.stdin:
 def skill(name: str, **files: str) -> tuple[dict[str, str], dict[str, Any]]:
     """The files of a sound skill, and its entry."""
     root = f"skill://{name}"
-    texts = {f"{root}/SKILL.md": f"# {name}", **{f"{root}/{file}": text for file, text in files.items()}}
+    front = {"name": name, "description": "about it"}
+    about = f"---\nname: {name}\ndescription: about it\n---\n# {name}"
+    texts = {f"{root}/SKILL.md": about, **{f"{root}/{file}": text for file, text in files.items()}}
     described = [
         {"uri": uri, "digest": f"sha256:{hashlib.sha256(text.encode()).hexdigest()}", "size": len(text.encode())}
         for uri, text in texts.items()
     ]
-    front = {"name": name, "description": "about it"}
     return texts, {"uri": f"{root}/SKILL.md", "frontmatter": front, "resources": described}
 
 

@@ -125,8 +125,8 @@ async function doThings(page) {
   await page.getByRole("button", { name: "Add" }).click();
   const added = page.locator("#compared article.seen").nth(compared);
   await added.getByRole("tab", { name: "without" }).click();
-  await form.locator("[role=tabpanel][id^=direct]").waitFor();
-  await form.locator("[data-close]").click();
+  await added.locator("[role=tabpanel][id^=direct]").waitFor();
+  await added.locator("[data-close]").click();
   await page.waitForFunction((count) => document.querySelectorAll("#compared article.seen").length === count, compared);
 
   watch(page, "act-approve");

@@ -199,7 +199,7 @@ async def test_a_missing_extra_is_named_and_the_file_is_let_go(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(send_lines, "entry_points", lambda **_: ())
-    with pytest.raises(ConfigError, match=r"audit\.otlp: .*mcp-multimodal-gateway\[otel\]"):
+    with pytest.raises(ConfigError, match=r"audit\.otlp: .*install the extra otel: `.+\[otel\]'?`"):
         async with open_audit_trail(settings, lambda _: None):
             pass
     off = settings.model_copy(update={"audit": settings.audit.model_copy(update={"otlp": False})})

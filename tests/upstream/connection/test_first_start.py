@@ -214,8 +214,11 @@ async def test_first_starts_of_one_launcher_install_one_after_another(cache: Cac
 @pytest.mark.usefixtures("patient")
 async def test_one_that_has_failed_says_so_while_it_waits_for_its_turn_again(cache: Cache, changes: Any) -> None:
     cache.put("bad.lock", "slow.silent")  # with a child, it would seem to have started its server
-    async with opened(changes, bad=cache.npx("bad", start=30.0), slow=cache.npx("slow", start=30.0)) as upstreams:
+    settings = {name: cache.npx(name, start=30.0) for name in ("bad", "slow")}
+    async with opened(changes, bad=settings["bad"]) as upstreams:
         bad, why = upstreams["bad"], "exited with code 1: npm error ENOTEMPTY: directory not empty"
+        await until(changes, lambda: bad.failure is not None)
+        upstreams.apply(settings)  # of two that begin together, either may get the first turn
         turn = "; it is tried again when its turn comes (npx)"
         await until(changes, lambda: bad.failure is not None and bad.failure.message == f"{why}{turn}")
         assert bad.state is UpstreamState.FAILED
