@@ -333,10 +333,11 @@ def test_a_stdio_host_is_answered_whatever_it_or_an_upstream_says(tmp_path: Path
             assert "result" in host.ask(0, "initialize", StdioHost.OPENING)
             host.say('{"jsonrpc": "2.0", "method": "notifications/initialized"}')
         names: list[str] = []
-        for number in range(100, 110):  # a list does not wait for ever for a server that starts slowly
+        for number in range(100, 700):  # a list does not wait for ever for a server that starts slowly
             names = [tool["name"] for tool in host.ask(number, "tools/list", beside)["result"]["tools"]]
             if "hostile__fine" in names:
                 break
+            time.sleep(0.1)
         assert "hostile__fine" in names
         assert "hostile__deep" not in names
         half = "\ud800"
