@@ -104,7 +104,8 @@ class _OverHttp:
     async def reached(self) -> None:
         """Wait for the first connection. Raises GatewayUnreachable."""
         if not await self._upstream.ready(self._upstream.settings.timeout.start):
-            why = self._upstream.cause or "it does not answer"
+            failure = self._upstream.failure
+            why = self._upstream.cause or "it does not answer" if failure is None else failure.message
             raise GatewayUnreachable(f"the gateway cannot be reached: {why}", remedy=_REMEDY)
 
     async def offer(self, providers: Collection[str] | None) -> Offer:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import sys
 
 import anyio
 import pytest
@@ -263,6 +264,23 @@ async def test_a_url_where_nothing_listens_is_said() -> None:
     with pytest.raises(ConfigError, match="url"):
         async with gateway.connect("ftp://nowhere"):
             pass
+
+
+async def test_a_program_is_told_by_the_error_alone_and_nothing_is_printed() -> None:
+    program = """
+import asyncio, gateway
+from gateway.errors import GatewayUnreachable
+async def main():
+    try:
+        async with gateway.connect("http://127.0.0.1:9/mcp"):
+            pass
+    except GatewayUnreachable as error:
+        print(error)
+asyncio.run(main())
+"""
+    ended = await anyio.run_process([sys.executable, "-c", program])
+    assert ended.stderr == b""
+    assert ended.stdout.count(b"(") == 1
 
 
 async def test_results_over_http_are_those_in_process(serve, in_process, chat) -> None:

@@ -427,6 +427,7 @@ async def test_two_people_call_upstreams_with_logins_of_their_own(
         words = [("status",), ("status", "--json"), ("access", "ls", "--json"), ("audit", "show"), ("audit", "verify")]
         shown = [cloud.run(*each) for each in words]
         assert "whole" in shown[-1]
+        assert all(f", for {name}: " in shown[0] for name in PASSPHRASES)
         assert "bob" not in cloud.run("audit", "show", "--principal", "alice")
         check_upstreams(cloud)
     assert {"/register", "/token", "/.well-known/oauth-authorization-server"} <= cloud.edge.paths

@@ -135,8 +135,10 @@ def _replica(replica: Mapping[str, Any]) -> str:
 
 
 def _show_upstream(upstream: Mapping[str, Any]) -> None:
-    say(f"  {upstream['name']}: {_about(upstream)}")
-    for one in upstream.get("logins", ())[1:]:
+    own, *others = upstream.get("logins") or (None,)
+    whose = f", for {plain(own['principal'], 100)}" if own and others else ""  # one login alone needs no name
+    say(f"  {upstream['name']}{whose}: {_about(upstream)}")
+    for one in others:
         about = one["cause"] or one["state"]
         say(f"  {upstream['name']}, for {plain(one['principal'], 100)}: {plain(about, 1_000)}")
     for one in upstream.get("withheld", ()):  # missing in the status of an older gateway
