@@ -38,7 +38,7 @@ _RETRY = ("inputResponses", "requestState")
 
 @dataclass
 class _Kept:
-    """A result, when it came and how long it is kept, in seconds, and its size in characters."""
+    """A result, when it came and how long it is kept, in seconds, and about the bytes that it takes in memory."""
 
     result: dict[str, Any]
     upstream: str
@@ -75,7 +75,7 @@ class ResultCache:
 
     @property
     def size(self) -> int:
-        """The size of all results together, in characters of JSON."""
+        """The size of all results together, in bytes of memory, approximately."""
         return self._sizes.total()
 
     def reconfigure(self, settings: ResultCacheSettings) -> None:
@@ -126,7 +126,7 @@ class ResultCache:
         lasts = _lasts(result, ttl)
         if lasts <= 0:
             return
-        size = (await size_in_thread(result)).characters
+        size = (await size_in_thread(result)).memory
         if size > self._settings.max_result_bytes or generation != self._generations[upstream]:
             return
         self._drop(key)

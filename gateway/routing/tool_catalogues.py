@@ -22,7 +22,7 @@ from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue import OWN, Catalogue, Route, WithheldTool, build
 from gateway.core.tools.catalogue.faults import FaultMemo
 from gateway.core.tools.catalogue.names import NameRules
-from gateway.core.wording import CANCEL_TOOL, LOGIN_TOOL, WAIT_TOOL, plain
+from gateway.core.wording import CANCEL_TOOL, FIND_TOOL, LOGIN_TOOL, WAIT_TOOL, plain
 from gateway.errors import GatewayError, UnknownTool
 from gateway.routing.approve_tool import APPROVE
 from gateway.routing.ask_approval import can_ask
@@ -239,7 +239,7 @@ class ToolCatalogues:
         if route is not None:
             return route, catalogue
         _check_withheld(name, catalogue)
-        raise self._unknown(name, self._owner(name, profile, context.caller), catalogue, context.caller)
+        raise self._unknown(name, self._owner(name, profile, context.caller), catalogue, context)
 
     def _found(self, name: str, catalogue: Catalogue, context: RequestContext, *, settled: bool) -> Route | None:
         caller = context.caller
@@ -295,8 +295,8 @@ class ToolCatalogues:
             (own for own in visible(self._upstreams, caller) if name.startswith(rules.legal(own) + SEPARATOR)), None
         )
 
-    def _unknown(self, name: str, owner: str | None, catalogue: Catalogue, caller: Caller) -> GatewayError:
-        shown = plain(name, _LONGEST_NAME)
+    def _unknown(self, name: str, owner: str | None, catalogue: Catalogue, context: RequestContext) -> GatewayError:
+        caller, shown = context.caller, plain(name, _LONGEST_NAME)
         upstreams = visible(self._upstreams, caller)
         if owner is not None and upstreams[owner].state is not UpstreamState.READY:
             return self._availability.unavailable(owner, f"tool {shown!r}", caller)
@@ -311,7 +311,8 @@ class ToolCatalogues:
         # Only where the tool might be one of theirs: it has no prefix, and is not here under another name.
         absent = () if owner is not None or called else self._availability.missing(caller)
         why = f"; not there now: {', '.join(absent)}" if absent else ""
-        return UnknownTool(f"there is no tool named {shown!r}{hint}{why}", remedy="list the tools again")
+        remedy = f"find one with {FIND_TOOL}" if context.by_model else "list the tools again"
+        return UnknownTool(f"there is no tool named {shown!r}{hint}{why}", remedy=remedy)
 
 
 def _unlimited(profile: Profile) -> Profile:

@@ -74,8 +74,6 @@ OUTCOMES: tuple[tuple[type[BaseException], Outcome], ...] = (
 _LOCAL = Caller().principal
 """The user of this machine, who is not named in lines for people."""
 _LONGEST_NAME = 100
-_VALUE_BYTES = 100
-"""Memory of a value or a container in a JSON value, with its slot in the container around it."""
 _CHANGED = frozenset({"converted", "resized"})
 
 
@@ -124,7 +122,7 @@ class CallRecord:
         self.bytes_in = size.characters
         if self.is_kept:
             self.kept_arguments = arguments
-            self.kept_bytes += size.characters + _VALUE_BYTES * size.values
+            self.kept_bytes += size.memory
         if self._show:
             self.arguments = shorten_json(arguments)
 
@@ -137,7 +135,7 @@ class CallRecord:
         self.bytes_raw = size.characters
         if self.is_kept:
             self.kept_result = result
-            self.kept_bytes += size.characters + _VALUE_BYTES * size.values
+            self.kept_bytes += size.memory
 
     def shaped(self, result: Mapping[str, Any], size: int, notes: Sequence[Note], *, is_error: bool) -> None:
         """Record what the host gets, and what was changed on the way."""

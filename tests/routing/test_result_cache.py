@@ -258,6 +258,8 @@ async def test_what_is_too_large_makes_way_first_that_of_whoever_has_most():
 
     await keep("large", 3_000, "alice")
     assert cache.find("large") is None
+    await cache.keep("many", {"structuredContent": {"rows": [[]] * 200}}, "docs", "alice", 60.0, 0)
+    assert cache.find("many") is None, "small values take more memory than characters"
     await keep("bob", 500, "bob")
     for number in range(4):
         await keep(f"alice {number}", 1_500, "alice")

@@ -186,6 +186,12 @@ async def test_a_call_of_nothing_is_an_error(served, github, arguments, error):
     assert github.asked == []
 
 
+async def test_where_tools_are_searched_an_unknown_one_leads_to_the_search(served):
+    params = {"name": "gateway_call_tool", "arguments": {"name": "nothing_like_it"}}
+    with pytest.raises(UnknownTool, match=r"no tool named 'nothing_like_it'.*find one with gateway_find_tools"):
+        await served().respond("tools/call", params, HOST)
+
+
 async def test_arguments_written_as_text_are_as_safe_as_any(served, github):
     await call(served(), "github__get_me", '{"half": "\\ud800", "none": NaN, "many": 1e999}')
     assert github.asked[0][1]["arguments"] == {"half": "\ufffd", "none": None, "many": None}

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from gateway.content.media.frames import packed
-from gateway.content.media.pool import Pool, TookTooLong, WorkerLost
+from gateway.content.media.pool import Pool, TookTooLong, WorkedTooLong, WorkerLost
 from gateway.content.media.process import WorkerReply
 from gateway.core.model.base64_text import decoded
 from gateway.core.model.effects import (
@@ -124,7 +124,13 @@ class MediaWorkers(Pool):
         Raises MediaError if the text is not JSON, the expression is wrong or takes too long, or it finds too much.
         """
         self._judge_size(content)
-        answer = await self.do("query", content, _JSON, {"expression": expression, "max_chars": max_chars})
+        try:
+            answer = await self.do("query", content, _JSON, {"expression": expression, "max_chars": max_chars})
+        except WorkedTooLong:
+            raise  # the time of all media of a result together
+        except TookTooLong as late:
+            words = f"the query took longer than {self._settings.timeout:g} s"
+            raise TookTooLong(words, remedy="ask for less at a time, or raise media.timeout") from late
         return JsonFound(answer.body.decode())
 
     async def outline_json(self, content: bytes) -> JsonOutlined:

@@ -7,10 +7,11 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import anyio.to_thread
 import pybase64
+from anyio.lowlevel import checkpoint
 
 from gateway.config.model_proxy_settings import HistorySettings
 from gateway.content.shaping.effects import EffectRunner, MediaDescriber
@@ -27,7 +28,7 @@ from gateway.core.model.turn import Answer, Call, Words
 from gateway.core.model_apis.registry import APIS, REQUEST_APIS, RequestApi
 from gateway.core.model_apis.requests.accepted_media import images_in, in_user_message, is_right, place_of
 from gateway.core.model_apis.requests.find_lines import CAPTION, NAMED, WHOLE_LINES, How, expanded, handles_in
-from gateway.core.model_apis.requests.found_results import FoundTurn, Piece, RepairedTurn, drops_media
+from gateway.core.model_apis.requests.found_results import FoundTurn, Piece, RepairedTurn, Where, drops_media
 from gateway.core.model_apis.requests.history_media import HistoryLimits, Weight, first_in_full, older, once, weight_of
 from gateway.core.model_apis.requests.observations import find_observations, in_order
 from gateway.core.model_apis.requests.request_edits import value_at
@@ -38,11 +39,12 @@ from gateway.core.profiles.model_profile import ModelProfile
 from gateway.errors import ContentError
 
 _IN_PLACE = 256 * 1024
-"""The size in bytes above which a request is read in a thread instead of on the event loop."""
+"""The size in bytes above which a request is worked on in a thread instead of on the event loop."""
 
 _KINDS = {"image": "image", "image_url": "image", "input_image": "image", "video_url": "video", "audio_url": "audio"}
 
 
+ResultT = TypeVar("ResultT")
 Choose: TypeAlias = Callable[[str | None], ModelProfile]
 """Returns the model profile for a model's name, or for None if the request names no model."""
 
@@ -104,11 +106,7 @@ class Repairer:
             reinject: whether to put content back where the gateway's own lines name it.
         """
         form = REQUEST_APIS[dialect]
-        texts_of = dialect if reinject else None
-        if len(body) <= _IN_PLACE:
-            request, turns = _read(body, form, texts_of)
-        else:
-            request, turns = await anyio.to_thread.run_sync(_read, body, form, texts_of)
+        request, turns = await _apart(body, partial(_read, body, form, dialect if reinject else None))
         if not turns:
             return RepairedRequest(body)
         told: Any = request.get("model")
@@ -130,9 +128,10 @@ class Repairer:
         profile: ModelProfile,
         owner: str,
     ) -> RepairedRequest:
-        turns, notes = await self._weighed(request, turns, named, profile, len(body), owner)
+        turns, notes = await self._weighed(request, turns, named, profile, body, owner)
         repaired: list[RepairedTurn] = []
         for turn in turns:
+            await checkpoint()  # a history may have thousands of turns without anything to wait for
             done, said = await self._lowered(request, turn, profile, owner)
             if done.answers:
                 repaired.append(done)
@@ -146,28 +145,23 @@ class Repairer:
         self, request: Any, pieces: Sequence[Piece], profile: ModelProfile, owner: str, body: bytes
     ) -> "_Named":
         """Read the content that the pieces name, and determine the ways of naming that count."""
-        ways = CAPTION if drops_media(request, pieces) else frozenset[How]()
-        handles = [handle for piece in pieces for handle in handles_in(piece.call.envelope, _ways(piece, ways))]
+        ways, handles, images = await _apart(body, partial(_naming, request, pieces))
         most = profile.image.max_count
-        room = Room.of(None if most is None else max(0, most - images_in(request)), self.history.bytes)
+        room = Room.of(None if most is None else max(0, most - images), self.history.bytes)
         return _Named(await open_named(self.store, handles, profile, owner, room, body), ways)
 
     async def _weighed(
-        self, request: Any, turns: Sequence[FoundTurn], named: "_Named", profile: ModelProfile, size: int, owner: str
+        self, request: Any, turns: Sequence[FoundTurn], named: "_Named", profile: ModelProfile, body: bytes, owner: str
     ) -> tuple[list[FoundTurn], list[Note]]:
         """Return the turns: recent results in full with handles opened and media only once, older ones with lines."""
-        opened = [named.put_into(piece) for turn in turns for piece in turn.pieces]
-        cut = _cut(request, opened, profile, self.history, size)
-        with_media = sorted({piece.result for piece in opened if piece.found})
-        oldest = with_media[cut] if cut < len(with_media) else (with_media[-1] + 1 if with_media else 0)
-        plain = {piece.where: piece for turn in turns for piece in turn.pieces}
-        kept = [piece for piece in opened if piece.result >= oldest]
-        contents = {piece.where: _with(piece, envelope) for piece, envelope in zip(kept, once(kept), strict=True)}
+        parted = partial(_parted, request, turns, named, profile, self.history, len(body))
+        contents, old = await _apart(body, parted)
         notes = [*named.content.notes]
-        for piece in opened:
-            if piece.result < oldest:
-                contents[piece.where] = await self._older(plain[piece.where], owner)
-                notes += [_stays(piece)] if piece.changed else []
+        plain = {piece.where: piece for turn in turns for piece in turn.pieces}
+        for piece in old:
+            await checkpoint()
+            contents[piece.where] = await self._older(plain[piece.where], owner)
+            notes += [_stays(piece)] if piece.changed else []
         weighed = [replace(turn, pieces=tuple(contents[piece.where] for piece in turn.pieces)) for turn in turns]
         return weighed, notes
 
@@ -227,6 +221,36 @@ class _Named:
 
 def _ways(piece: Piece, captions: frozenset[How]) -> frozenset[How]:
     return (NAMED if piece.into is None else WHOLE_LINES) | captions
+
+
+async def _apart(body: bytes, work: Callable[[], ResultT]) -> ResultT:
+    """Return the result of pure work on a request: done here for a small one, in a thread for a large one."""
+    return work() if len(body) <= _IN_PLACE else await anyio.to_thread.run_sync(work)
+
+
+def _naming(request: Any, pieces: Sequence[Piece]) -> tuple[frozenset[How], list[str], int]:
+    """Return the ways of naming content that count, the handles that are named, and how many images there are."""
+    ways = CAPTION if drops_media(request, pieces) else frozenset[How]()
+    handles = [handle for piece in pieces for handle in handles_in(piece.call.envelope, _ways(piece, ways))]
+    return ways, handles, images_in(request)
+
+
+def _parted(
+    request: Any,
+    turns: Sequence[FoundTurn],
+    named: _Named,
+    profile: ModelProfile,
+    history: HistorySettings,
+    size: int,
+) -> tuple[dict[Where, Piece], list[Piece]]:
+    """Return the pieces of recent results by their places, with media only once, and those of older results."""
+    opened = [named.put_into(piece) for turn in turns for piece in turn.pieces]
+    cut = _cut(request, opened, profile, history, size)
+    with_media = sorted({piece.result for piece in opened if piece.found})
+    oldest = with_media[cut] if cut < len(with_media) else (with_media[-1] + 1 if with_media else 0)
+    kept = [piece for piece in opened if piece.result >= oldest]
+    contents = {piece.where: _with(piece, envelope) for piece, envelope in zip(kept, once(kept), strict=True)}
+    return contents, [piece for piece in opened if piece.result < oldest]
 
 
 def _stays(piece: Piece) -> Note:

@@ -47,6 +47,11 @@ class Size(NamedTuple):
         """The size as one number: about the value's length as JSON, with one character of punctuation per value."""
         return self.characters + self.values
 
+    @property
+    def memory(self) -> int:
+        """About the bytes that the value takes in memory: small values cost a multiple of their characters."""
+        return self.characters + _VALUE * self.values
+
 
 def size_of(
     value: Any, *, most: int | None = None, most_values: int | None = None, weigh: Callable[[str], int] = len
@@ -109,8 +114,7 @@ def memory_of(value: Any, most: int | None = None) -> int:
     Keys are counted each time they occur in the value.
     """
     size = size_of(value, most=most, most_values=None if most is None else most // _VALUE, weigh=_weigh)
-    found = size.characters + _VALUE * size.values
-    return found if size.is_whole or most is None else min(found, most + 1)
+    return size.memory if size.is_whole or most is None else min(size.memory, most + 1)
 
 
 def _weigh(text: str) -> int:

@@ -168,11 +168,11 @@ class LongCalls:
     def _forget_largest(self) -> None:
         """Forget the oldest results while all of them together are too large, but not the newest."""
         over = sorted((call for call in self._kept.values() if call.is_over), key=lambda call: call.changed)
-        held = sum(call.size.characters for call in over)
+        held = sum(call.size.memory for call in over)
         for call in over[:-1]:
             if held <= self.settings.max_bytes:
                 return
-            held -= call.size.characters
+            held -= call.size.memory
             self.give_up(call)
 
     def _make_room(self, principal: str) -> bool:

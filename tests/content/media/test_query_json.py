@@ -89,6 +89,14 @@ async def test_a_query_that_never_ends_is_ended_and_the_next_one_is_answered():
         assert (await workers.query_json(DOCUMENT, "total", MOST)).text == "200"
 
 
+async def test_a_query_that_takes_too_long_is_named_as_one():
+    async with MediaWorkers(MediaSettings(workers=1, timeout=0.05)) as workers:
+        rows = b"[" + b",".join([b'{"id": 1}'] * 200_000) + b"]"
+        with pytest.raises(MediaError, match=r"^the query took longer than 0\.05 s") as caught:
+            await workers.query_json(rows, "sort_by(@, &id)", MOST)
+    assert "ask for less" in str(caught.value.remedy)
+
+
 async def test_json_of_50_mb_is_asked(workers):
     big = b'{"rows": [' + b",".join([b'{"id": 1, "text": "%s"}' % (b"x" * 1_000)] * 50_000) + b"]}"
     assert len(big) > 50_000_000

@@ -51,12 +51,19 @@ def value_at(request: Any, where: Where) -> Any:
 
 
 def with_copies(value: Any, wheres: Sequence[Where]) -> Any:
-    """Return the value with copies of the lists and objects along these paths; everything else is the same object."""
+    """Return the value with copies of the lists and objects along these paths; everything else is the same object.
+
+    Linear in the number of paths.
+    """
     if not (is_list(value) or is_dict(value)):
         return value
+    below: dict[Any, list[Where]] = {}
+    for where in wheres:
+        if where:
+            below.setdefault(where[0], []).append(where[1:])
     copied: Any = value.copy()
-    for key in {where[0] for where in wheres if where}:
-        copied[key] = with_copies(copied[key], [where[1:] for where in wheres if where and where[0] == key])
+    for key, rest in below.items():
+        copied[key] = with_copies(copied[key], rest)
     return copied
 
 

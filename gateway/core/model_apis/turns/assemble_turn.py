@@ -18,6 +18,7 @@ from gateway.core.model_apis.turns.raw_content import raw_content
 from gateway.core.model_apis.turns.references import is_file, reference
 from gateway.core.model_apis.turns.share_tokens import share_tokens, turn_tokens
 from gateway.core.profiles.model_profile import ImagePlace, ModelImages, ModelMedia, ModelProfile
+from gateway.core.profiles.profile import Profile
 from gateway.core.results.decisions import AsImage, AsIs, AsText, BlockDecision, TokenBudget, ToTextLine, decide
 from gateway.core.results.decisions.links import link_words
 from gateway.core.tokens import Length, Lengths
@@ -90,12 +91,21 @@ def _assembled(
     budgets: Sequence[TokenBudget] | None,
 ) -> Assembled:
     assembler = _Assembler(profile, choices)
+    by_call = _by_call(outcomes)
     for index, call in enumerate(calls):
-        mine = {key.split("/", 1)[1]: outcome for key, outcome in outcomes.items() if key.startswith(f"{index}/")}
-        assembler.add(index, call, mine, None if budgets is None else budgets[index])
+        assembler.add(index, call, by_call.get(str(index), {}), None if budgets is None else budgets[index])
     reply = wording.IMAGES_FOLLOW if profile.image.place == "after_reply" else None
     turn = Turn(tuple(assembler.answers), tuple(assembler.follow_ups), reply)
     return Assembled(turn, assembler.wanted, tuple(assembler.notes), assembler.lengths)
+
+
+def _by_call(outcomes: Mapping[str, Outcome]) -> dict[str, dict[str, Outcome]]:
+    """Return the outcomes of each call by the key within its result; linear in their number."""
+    found: dict[str, dict[str, Outcome]] = {}
+    for key, outcome in outcomes.items():
+        index, _, within = key.partition("/")
+        found.setdefault(index, {})[within] = outcome
+    return found
 
 
 @dataclass
@@ -114,6 +124,8 @@ class _Assembler:
     """The index of the current call."""
     caption: wording.Captioned | None = None
     """The caption that the text before the current media had, including its handle."""
+    rules: tuple[int, Profile] | None = None
+    """The last rules, and the number of images shown before them."""
     kept: Mapping[str, Outcome] = field(default_factory=dict[str, Outcome])
     """Outcomes of storing the part of the call's content that was too much for the API."""
 
@@ -130,7 +142,7 @@ class _Assembler:
         self.kept = {key: one for key, one in outcomes.items() if key.startswith("over:")}
         self.index = index
         shown = self.numbers.get("image shown", 0)
-        rules = rules_for(self.profile, shown, converts_documents=self.choices.documents_converted)
+        rules = self._rules(shown)
         decisions = decide(envelope, rules, outcomes, self.choices.describes, budget)
         self.wanted |= {f"{index}/{key}": effect for key, effect in decisions.wanted.items()}
         self.notes += [*envelope.notes, *decisions.notes]
@@ -147,6 +159,13 @@ class _Assembler:
         elif flagged and not any(isinstance(part, Words) for part in parts):
             parts.insert(0, Words(wording.NO_TEXT_ERROR))
         self.answers.append(Answer(call, tuple(parts), flagged))
+
+    def _rules(self, shown: int) -> Profile:
+        """Return the rules after this many images. The last are kept, because most calls show none."""
+        if self.rules is None or self.rules[0] != shown:
+            made = rules_for(self.profile, shown, converts_documents=self.choices.documents_converted)
+            self.rules = (shown, made)
+        return self.rules[1]
 
     def _place(self, parts: list[Part], call: Call, decision: BlockDecision, *, text_only: bool) -> None:
         match decision:
