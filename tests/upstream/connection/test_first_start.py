@@ -202,8 +202,8 @@ async def test_first_starts_of_one_launcher_install_one_after_another(cache: Cac
             begun = [line.removeprefix("begins ") for line in cache.log if line.startswith("begins ")]
             for name in names:
                 if name not in begun:
+                    await until(changes, lambda name=name: upstreams[name].cause == "waits for its turn (npx)")
                     assert upstreams[name].state is UpstreamState.STARTING
-                    assert upstreams[name].cause == "waits for its turn (npx)"
             cache.put(f"{begun[-1]}.go")
         for name in names:
             await until(changes, lambda name=name: upstreams[name].state is UpstreamState.READY)
