@@ -25,8 +25,8 @@ class ContentOwners:
     """Whose content may be in a store. A store in a bucket or a folder has only hashes of its owners' names.
 
     `default` is the owner for the hosts being served; `settings` returns those in force, and `seen` the principals of
-    hosts that have come. `only_http` returns whether all hosts come over HTTP, and none is on stdio; None if that is not
-    known, because no gateway runs.
+    hosts that have come. `only_http` returns whether all hosts come over HTTP, and none is on stdio; None if no gateway
+    runs, so that this is not known.
     """
 
     default: str = Caller().principal
