@@ -104,7 +104,7 @@ async def test_whose_it_is_is_said_or_else_the_hosts(door):
         assert (await anyio.to_thread.run_sync(partial(ask, record, "content", do="list")))["content"] == []
 
 
-def with_tokens(only_http=True, **more):
+def with_tokens(only_http: bool | None = True, **more):
     """Owners of a gateway whose hosts are those of dave's and carl's tokens."""
     dave = TokenSettings(hash="sha256:" + "0" * 64)
     tokens = {"dave": dave, "laptop": dave.model_copy(update={"principal": "carl"})}
