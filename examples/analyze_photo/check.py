@@ -100,10 +100,14 @@ async def check() -> None:
 
 
 async def check_refusals(client: Client, handle: str) -> None:
-    """An unknown handle is reported, and the tool is not called."""
+    """An unknown handle is reported, and the tool is not called; the tool itself says what it cannot use."""
     wrong = await client.call_tool("photos__analyze_photo", {"photo": f"{handle[:-6]}000000"})
     assert wrong.is_error
     assert "analyze_photo was not called: photo: there is no content with the handle" in texts(wrong), texts(wrong)
+    for arguments in ({"photo": "/etc/passwd"}, {}):
+        wrong = await client.call_tool("photos__analyze_photo", arguments)
+        assert wrong.is_error
+        assert "photo: an image is required. Give the handle of one" in texts(wrong), texts(wrong)
 
 
 if __name__ == "__main__":

@@ -33,15 +33,26 @@ async def list_tools(context: Any, params: Any) -> types.ListToolsResult:
 
 async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
     """What was found, for the caller as data and for the model as a picture."""
-    photo = (params.arguments or {})["photo"]
-    # What was a handle is here {"kind": "image", "handle_id": ..., "mime_type": ..., "source": {"data": ...}}.
-    found, overlay = annotated(b64decode(photo["source"]["data"], validate=True))
+    photo = (params.arguments or {}).get("photo")
+    # What was a handle is here {"kind": "image", "handle_id": ..., "mime_type": ..., "source": {"data": ...}}. Anything
+    # else, such as a path that the model made up, arrives as it was given.
+    if not isinstance(photo, dict) or photo.get("kind") != "image":
+        return refused("photo: an image is required. Give the handle of one, such as img_7h3k2m9q4w8x")
+    try:
+        found, overlay = annotated(b64decode(photo["source"]["data"], validate=True))
+    except OSError:  # of Pillow
+        return refused(f"photo: {photo['handle_id']} cannot be read as an image. Give the handle of another")
     words = f"Found one object in {photo['handle_id']}, at {found['box']}. Annotated overlay below:"
     shown = types.ImageContent(type="image", data=b64encode(overlay).decode(), mime_type="image/png")
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=words), shown],
         structured_content={**found, "media_type": photo["mime_type"], "bytes": photo["byte_size"]},
     )
+
+
+def refused(words: str) -> types.CallToolResult:
+    """An error for the model: which argument is wrong, what is required, and what to give."""
+    return types.CallToolResult(content=[types.TextContent(type="text", text=words)], is_error=True)
 
 
 def annotated(photo: bytes) -> tuple[dict[str, Any], bytes]:

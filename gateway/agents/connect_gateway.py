@@ -25,7 +25,14 @@ from gateway.core.model.json_values import as_object, is_dict
 from gateway.core.model.revisions import NEWEST_HANDSHAKE
 from gateway.core.model.wire import WireObject
 from gateway.core.wording import OWN_TOOLS, PUT_TOOL, plain
-from gateway.errors import ConfigError, ContentError, GatewayUnreachable, UpstreamError
+from gateway.errors import (
+    ConfigError,
+    ContentError,
+    FailureCode,
+    GatewayUnreachable,
+    UpstreamError,
+    UpstreamUnavailable,
+)
 from gateway.upstream import Upstream, Upstreams
 from gateway.upstream.connection.request_context import RequestContext
 from gateway.upstream.upstream import nobody
@@ -37,6 +44,8 @@ _CALLING = Timeouts(call=86_400, idle=86_400)
 _CALLER = Caller(revision=NEWEST_HANDSHAKE)
 _PATH = "/mcp"
 _REMEDY = "start one with `mcp-gateway serve --http`, and give `connect` its token"
+_UNAUTHORIZED = frozenset({FailureCode.UNAUTHORIZED, FailureCode.LOGIN_REQUIRED})
+_TO_MAKE_ONE = "`mcp-gateway token add NAME` makes one, unless it is that of [http] token"
 _MAX_PAGES = 100
 _MAX_MESSAGE_BYTES = 128 * 1024 * 1024
 """Larger than the largest result that a gateway accepts by default."""
@@ -105,6 +114,8 @@ class _OverHttp:
         """Wait for the first connection. Raises GatewayUnreachable."""
         if not await self._upstream.ready(self._upstream.settings.timeout.start):
             failure = self._upstream.failure
+            if failure is not None and failure.code in _UNAUTHORIZED:
+                raise self._unauthorized()
             why = self._upstream.cause or "it does not answer" if failure is None else failure.message
             raise GatewayUnreachable(f"the gateway cannot be reached: {why}", remedy=_REMEDY)
 
@@ -120,6 +131,10 @@ class _OverHttp:
             params = {"cursor": cursor} if cursor else {}
             try:
                 page = await self._upstream.request("tools/list", params, timeout=_LISTING)
+            except UpstreamUnavailable as error:
+                if error.failure.code in _UNAUTHORIZED:
+                    raise self._unauthorized() from None
+                raise GatewayUnreachable(error.message, remedy=error.remedy) from None
             except UpstreamError as error:
                 raise GatewayUnreachable(error.message, remedy=error.remedy) from None
             listed = cast("list[Any]", page.get("tools") or [])
@@ -128,6 +143,15 @@ class _OverHttp:
             if not cursor:
                 break
         return Offer(tools, list(dict.fromkeys(tool.provider for tool in tools if tool.provider)))
+
+    def _unauthorized(self) -> GatewayUnreachable:
+        """Return the error of a gateway that answers without a token, or with this one, that it is not let in."""
+        settings = self._upstream.settings
+        parts = urlsplit(settings.url or "")
+        where = f"the gateway at {parts.scheme}://{parts.netloc.rpartition('@')[2]}"  # a token may be in the path
+        if "Authorization" in settings.headers:
+            return GatewayUnreachable(f"{where} does not take this token", remedy=_TO_MAKE_ONE)
+        return GatewayUnreachable(f"{where} wants a token: connect(url, token=...)", remedy=_TO_MAKE_ONE)
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> WireObject:
         """Call a tool and return its raw result.

@@ -8,6 +8,7 @@ from gateway.cli.given_options import GivenOptions
 from gateway.cli.progress import standing_words
 from gateway.cli.terminal import remark
 from gateway.config.upstream_settings import UpstreamSettings
+from gateway.content.store.handles import URI_SCHEME
 from gateway.errors import ApprovalNeeded, Failure, FailureCode, UnknownResource, UnknownTool, UpstreamUnavailable
 from gateway.upstream.remedies import full_remedy
 
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
 
 _SLOW = frozenset({FailureCode.START_TIMEOUT, FailureCode.CONNECT_TIMEOUT, FailureCode.TIMED_OUT})
 """Failures of which only that too much time has passed is known, until `doctor` looks into them."""
+
+NOT_SHARED = (
+    "a running gateway is not used, and what one keeps in memory is there alone: "
+    '[store] url = "file:///..." lets both see it'
+)
+"""Why a command that starts a gateway of its own knows no handle of a running one, and what lets it."""
 
 
 @contextmanager
@@ -29,6 +36,8 @@ def command_remedies(upstreams: Mapping[str, UpstreamSettings], given: GivenOpti
         raise ApprovalNeeded(error.message, rule=error.rule, remedy="--approve approves this call") from None
     except UnknownResource as error:
         remedy = f"`{given.command('tools', '--app')}` lists the pages"
+        if error.uri is not None and error.uri.startswith(URI_SCHEME):
+            remedy = f"{NOT_SHARED}; `mcp-gateway content get HANDLE` reads it"
         raise UnknownResource(error.message, uri=error.uri, remedy=remedy) from None
     except UpstreamUnavailable as error:
         raise _explained(error, upstreams[error.upstream], given) from None

@@ -14,6 +14,7 @@ from gateway.content.links.links import Links, link_key
 from gateway.content.store import open_store
 from gateway.routing.own_tools.gateway_put import file_chunks
 from gateway.serving.control import protocol
+from gateway.serving.control.content_owners import ContentOwners
 from gateway.serving.control.contents import Contents
 
 
@@ -61,7 +62,8 @@ class DirectStore:
         if public_url is not None:  # the gateway that serves there signs with the same key
             links.serve_at(public_url, link_key(content.key, state_folder(os.environ)))
         async with open_store(self._settings.store) as store:
-            return await work(Contents(store, links, content.max_upload_bytes))
+            owners = ContentOwners(settings=lambda: self._settings, only_http=lambda: None)
+            return await work(Contents(store, links, content.max_upload_bytes, owners))
 
 
 async def _line(contents: Contents, request: dict[str, Any], incoming: AsyncGenerator[bytes]) -> dict[str, Any]:

@@ -36,6 +36,8 @@ def print_checkup(checkup: "Checkup") -> None:
         say("not called:")
         for one in checkup.skipped:
             say(f"  {one.tool}: {one.why}")
+        if checkup.command_for_all is not None and any(one.all_calls_it for one in checkup.skipped):
+            say(f"to call them as well: {checkup.command_for_all}")
     if checkup.refused:
         say()
         say("made-up arguments failed; give real ones with --arguments FILE, which may hold, with your values:")
@@ -92,12 +94,16 @@ def _say_sides(checkup: "Checkup", name: str) -> None:
             say(f"  {heading:<8} shown or kept everywhere, seen by the models of {seen} of {len(row)} hosts")
 
 
+def _all(checkup: "Checkup") -> str:
+    return "--all" if checkup.command_for_all is None else f"`{checkup.command_for_all}`"
+
+
 def _summary(checkup: "Checkup") -> str:
     calls = len(checkup.outcome.cases) + len(checkup.for_pages) + len(checkup.refused)
     if not calls:
         pages, things = counted(len(checkup.pages), "page"), counted(checkup.advised, "thing")
         known = f"{pages}; {things} to change" if checkup.pages else "nothing is known"
-        return f"{known}; no tool was called: list tools in --arguments FILE, or use --all"
+        return f"{known}; no tool was called: list tools in --arguments FILE, or use {_all(checkup)}"
     failed = f", {len(checkup.failed)} failed (exit code 1)" if checkup.failed else ""
     outcome, advised = checkup.outcome, counted(checkup.advised, "thing")
     shown = f"{outcome.count('through')} of {len(outcome.cells)} shown or kept, {outcome.count_seen('through')} seen"

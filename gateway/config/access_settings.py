@@ -101,6 +101,17 @@ class AccessSettings(Section):
     )
     authorization_server: AuthorizationServerSettings | None = None
 
+    @property
+    def admits_unnamed(self) -> bool:
+        """Whether principals may come that these tables do not name: those of identity providers."""
+        server = self.authorization_server
+        return bool(self.issuers) or (server is not None and server.oidc is not None)
+
+    def principals(self) -> list[str]:
+        """Return the principals that these tables name, each once."""
+        tokens = (token.principal or name for name, token in self.tokens.items())
+        return list(dict.fromkeys((*tokens, *self.people)))
+
     def toolsets(self) -> Iterator[tuple[str, str]]:
         """Yield the names of toolsets in these tables, each with where it is."""
         server = self.authorization_server

@@ -3,6 +3,7 @@
 tomlkit is imported only when something is written: most commands write nothing.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,6 +11,8 @@ from gateway.core.model.json_values import is_object
 
 if TYPE_CHECKING:
     from tomlkit.items import Item, Table
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def value_text(value: Any) -> str:
@@ -19,6 +22,16 @@ def value_text(value: Any) -> str:
         ValueError: TOML has no such value: null, half a surrogate pair.
     """
     return inline(value).as_string()
+
+
+def key_text(key: str) -> str:
+    """Format a key: one with dots is quoted, so that it cannot clash with another one. Raises as `value_text` does."""
+    return key if _BARE.fullmatch(key) else value_text(key)
+
+
+def table_header(path: Sequence[str]) -> str:
+    """Format the header of a table: `[access.tokens.alice]`. Raises as `value_text` does."""
+    return f"[{'.'.join(map(key_text, path))}]"
 
 
 def table_text(path: Sequence[str], table: Mapping[str, Any]) -> str:

@@ -47,6 +47,7 @@ from gateway.upstream.connection.owners import host_of
 logger = logging.getLogger(__name__)
 
 _NOTHING = Size(0, 0)
+_MISFIT = "the arguments do not fit the tool's input schema"
 
 OwnCall = Callable[[RequestContext, object], Awaitable[dict[str, Any]]]
 """Answers a call of one of the gateway's own tools, given its arguments."""
@@ -154,6 +155,8 @@ class Calls:
             passed = _onward(params, route, context)
             decision = self._rules.decide(route, context.caller, passed.get("arguments"))
             refused = self._checks.refusal(name, catalogue.originals.get(name), passed.get("arguments"))
+            if refused is not None:
+                _turned_down(call, context, _MISFIT)
             context.audit.decided(decision.verdict, decision.rule)
             to_approve = _to_approve(name, route, decision, passed, context) if decision.verdict == "approve" else None
             if refused is None and route.upstream == OWN and route.tool == FIND_TOOL:
@@ -249,7 +252,7 @@ class Calls:
         itself = self._upstreams[route.upstream]
         upstream = self.cache.around(self._logins.around(itself), itself, route, context.caller, record)
         if route.parameters and self._arguments is not None:
-            upstream = WithContent(upstream, route, self._arguments)
+            upstream = WithContent(upstream, route, self._arguments, partial(_turned_down, record, context))
         if to_approve is not None:
             upstream = AskFirst(upstream, to_approve, self._approvals, self._settings.policy.approval)
         limits, every = self._limits(route), profile.wait.progress_every
@@ -293,6 +296,11 @@ def _to_approve(
         rule=decision.rule,
         reason=decision.reason,
     )
+
+
+def _turned_down(record: CallRecord, context: RequestContext, cause: str) -> None:
+    record.turned_down(cause)
+    context.audit.turned_down(cause)
 
 
 def schema_of(catalogue: Catalogue, name: str) -> Any:

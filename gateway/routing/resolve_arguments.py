@@ -1,7 +1,7 @@
 """Replace handles in the arguments of a call with content, or answer with an error result where that fails."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gateway.core.model.json_values import as_list, as_object
@@ -20,17 +20,29 @@ logger = logging.getLogger(__name__)
 _LONGEST = 1_000
 
 
+def _nobody_listens(_: str) -> None:
+    """Do nothing."""
+
+
 class WithContent(AroundUpstream):
     """Wraps an upstream for the calls of one tool.
 
     It is below retries and suspension, so handles are resolved each time that the upstream is asked, files exist
-    exactly as long as the upstream's call runs, and nothing else holds the content.
+    exactly as long as the upstream's call runs, and nothing else holds the content. `on_refusal` is called with the
+    reason why the upstream is not asked.
     """
 
-    def __init__(self, upstream: BridgedUpstream, route: Route, arguments: "ArgumentsPort") -> None:
+    def __init__(
+        self,
+        upstream: BridgedUpstream,
+        route: Route,
+        arguments: "ArgumentsPort",
+        on_refusal: Callable[[str], object] = _nobody_listens,
+    ) -> None:
         super().__init__(upstream)
         self._route = route
         self._arguments = arguments
+        self._on_refusal = on_refusal
 
     async def request(
         self,
@@ -49,6 +61,7 @@ class WithContent(AroundUpstream):
                 passed = params if resolved is arguments else {**params, "arguments": resolved}
                 return await self._upstream.request(method, passed, context, timeout)
         except ArgumentError as error:
+            self._on_refusal(error.message)
             return _refused(self._route, error)
 
 

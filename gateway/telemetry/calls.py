@@ -47,13 +47,15 @@ Outcome: TypeAlias = Literal[
     "cancelled",
     "failed",
 ]
-"""The outcome of a call; `tool_error` is a result with `isError`, `refused` a JSON-RPC error of the upstream.
+"""The outcome of a call; `tool_error` is a tool's result with `isError`, `refused` a JSON-RPC error of the upstream.
 
-`asked`: nothing is done yet, because the host has to answer first: its user, its roots or its model.
+`invalid`: the gateway did not call the tool, because there is none, or its arguments cannot be given to it. `asked`:
+nothing is done yet, because the host has to answer first: its user, its roots or its model.
 """
 
 TOOL_ERROR: Outcome = "tool_error"
 ASKED: Outcome = "asked"
+INVALID: Outcome = "invalid"
 
 OUTCOMES: tuple[tuple[type[BaseException], Outcome], ...] = (
     (UpstreamRefused, "refused"),
@@ -61,8 +63,8 @@ OUTCOMES: tuple[tuple[type[BaseException], Outcome], ...] = (
     (UpstreamLost, "lost"),
     (UpstreamUnavailable, "unavailable"),
     (UpstreamGarbage, "garbage"),
-    (InvalidRequest, "invalid"),
-    (ProfileError, "invalid"),
+    (InvalidRequest, INVALID),
+    (ProfileError, INVALID),
     (ApprovalNeeded, ASKED),
     (NotAllowed, "denied"),
     (TooManyCalls, "denied"),
@@ -74,6 +76,9 @@ OUTCOMES: tuple[tuple[type[BaseException], Outcome], ...] = (
 _LOCAL = Caller().principal
 """The user of this machine, who is not named in lines for people."""
 _LONGEST_NAME = 100
+_LONGEST_CAUSE = 500
+_IN_ITS_OWN_WORDS = frozenset({TOOL_ERROR, "refused"})
+"""Outcomes of which the upstream itself says why: its words may contain anything, as results do."""
 _CHANGED = frozenset({"converted", "resized"})
 
 
@@ -115,6 +120,7 @@ class CallRecord:
         self.kept_bytes = 0
         """Roughly the memory of both."""
         self._show = show
+        self._turned_down: str | None = None
         self._began = perf_counter()
 
     def asked(self, arguments: object, size: Size) -> None:
@@ -130,6 +136,10 @@ class CallRecord:
         """Record the upstream, and the tool's name there."""
         self.upstream, self.upstream_tool = upstream, _shown(tool)
 
+    def turned_down(self, cause: str) -> None:
+        """Record that the gateway answers with an error in place of the upstream, which was not asked."""
+        self._turned_down = plain(cause, _LONGEST_CAUSE)
+
     def answered(self, result: Mapping[str, Any], size: Size) -> None:
         """Record the upstream's result and its size."""
         self.bytes_raw = size.characters
@@ -143,7 +153,7 @@ class CallRecord:
         self.bytes_out, self.notes = size, notes
         self.blocks = len(content) if is_list(content) else 0
         if is_error:
-            self.outcome = TOOL_ERROR
+            self.outcome, self.error = (TOOL_ERROR, None) if self._turned_down is None else (INVALID, self._turned_down)
         elif asks(result):
             self.outcome = ASKED
         if self._show:
@@ -169,6 +179,13 @@ class CallRecord:
     def ended(self) -> None:
         """Record the end of the call."""
         self.seconds = perf_counter() - self._began
+
+    @property
+    def words_of_cause(self) -> str | None:
+        """Why it failed, in words for people: where to read an upstream's own words, if they are not logged."""
+        if self.error is None and self.result is None and self.outcome in _IN_ITS_OWN_WORDS:
+            return "in the upstream's own words, which [logging] content = true logs"
+        return self.error
 
     @property
     def images_changed(self) -> int:
@@ -201,12 +218,13 @@ def log(call: CallRecord) -> None:
     if tokens is not None:
         costs = f"; {token_words(tokens)} ({call.token_formula})"
     said = {"cause": call.error, "arguments": call.arguments, "result": call.result}
+    words = {**said, "cause": call.words_of_cause}
     log_plainly(
         logger,
         f"call {call.tool}: {outcome} in {time}; host {call.host}{whose}, profile {call.profile},"
         f" upstream {call.upstream or 'none'}{cached}{script}; {sizes}; {counted(call.blocks, 'block')},"
         f" {counted(len(call.notes), 'note')}{costs}"
-        + "".join(f"; {name} {text}" for name, text in said.items() if text is not None),
+        + "".join(f"; {name} {text}" for name, text in words.items() if text is not None),
         {
             "event": "call",
             "tool": call.tool,

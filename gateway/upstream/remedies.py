@@ -251,7 +251,10 @@ REMEDIES: Mapping[FailureCode, Remedy] = {
     ),
     # Reaching an address.
     FailureCode.INVALID_URL: Remedy("check the url"),
-    FailureCode.HOST_NOT_FOUND: Remedy("check the url, and the name service", "fix the host in {url}"),
+    FailureCode.HOST_NOT_FOUND: Remedy(
+        "check the url, the name service, and whether this machine is online",
+        "is this machine online? If it is, fix the host in {url}",
+    ),
     FailureCode.CONNECTION_REFUSED: Remedy(_CHECK_URL, "start the server, or fix host and port in {url}"),
     FailureCode.NO_CONNECTION: Remedy(_CHECK_URL),
     FailureCode.CONNECT_TIMEOUT: Remedy(_CHECK_URL),

@@ -236,6 +236,15 @@ def test_a_tool_that_is_called_as_its_own_server_calls_it_is_named_as_it_is_call
     assert "page" not in ended.err
 
 
+def test_pages_of_another_server_are_no_reason_to_call_a_tool_as_one(command, pictures):
+    raw = json.dumps([str(Path(__file__).parents[1] / "servers" / "raw_stdio.py"), "apps"])
+    config = pictures(f"[upstreams.raw]\ncommand = {json.dumps(sys.executable)}\nargs = {raw}\n")
+    ended = command("call", "picture", "--config", config)
+    assert ended.err.startswith("error: there is no tool named 'picture'; here it is called 'pics__picture' (")
+    assert "only pages" not in ended.err
+    assert "only pages call it by its own name" in command("call", "board", "--config", config).err
+
+
 EXITS = """
 [upstreams.exits]
 command = "${MCP_GATEWAY_PYTHON}"
@@ -266,6 +275,20 @@ def test_of_a_server_without_a_configuration_no_key_of_one_is_named(command):
     assert "refused" in ended.err
     assert "upstreams." not in ended.err
     assert "keeps trying" not in ended.err
+
+
+def test_a_handle_of_a_running_gateway_is_said_to_be_there_alone(command, tmp_path):
+    config, server = tmp_path / "gateway.toml", Path(__file__).parents[1] / "servers" / "content_stdio.py"
+    config.write_text(f"[upstreams.b]\ncommand = {json.dumps(sys.executable)}\nargs = {json.dumps([str(server)])}\n")
+    call = ("call", "b__see", '{"photo": "img_7h3k2m9q4w8x"}', "--config", config)
+    alone = "a running gateway is not used, and what one keeps in memory is there alone: [store] url"
+    ended = command(*call)
+    assert "there is no content with the handle" in ended.out
+    assert f"note: this command is a gateway of its own: {alone}" in ended.err
+    assert alone in command("read", "content://img_7h3k2m9q4w8x", "--config", config).err
+    store = (tmp_path / "store").as_uri()
+    config.write_text(f'{config.read_text()}[store]\nurl = "{store}"\n')
+    assert "running gateway" not in command(*call).err
 
 
 def test_what_the_arguments_cannot_do_is_noted(command, tmp_path):

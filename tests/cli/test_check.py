@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -98,6 +99,7 @@ def test_tools_that_may_do_harm_are_never_called_unasked(command, server):
     assert server.calls == [["looks", {}]]
     assert "  destroys: it declares destructiveHint: list it in --arguments, or use --all" in ended.out
     assert "  silent: it does not declare readOnlyHint" in ended.out
+    assert f"to call them as well: mcp-gateway check --all {shlex.join(words)}\n" in ended.out
     command("check", "--all", *words)
     assert [name for name, _ in server.calls] == ["looks", "looks", "silent", "destroys"]
 
@@ -210,9 +212,28 @@ def test_hosts_that_are_not_looked_at_by_themselves_may_be_named(command, server
 
 
 def test_where_nothing_may_be_called_nothing_is_said_to_be_good(command, server):
-    ended = command("check", *server(tool("writes", annotations={})))
+    words = server(tool("writes", annotations={}))
+    ended = command("check", *words)
     assert ended.code == 1
+    called = "nothing is known; no tool was called: list tools in --arguments FILE, or use"
+    assert ended.out.endswith(f"\n{called} `mcp-gateway check --all {shlex.join(words)}`\n")
+
+
+def test_an_option_behind_the_command_is_named_where_it_belongs(command, server, tmp_path):
+    words = (*server(tool("writes", annotations={})), "--all", "--token", "s3cr3t-canary")
+    ended = command("check", "--host", "claude-code", *words)
+    whole = f"mcp-gateway check --host claude-code --all {shlex.join(words[:-3])} --token "
+    assert f"or use `{whole}" in ended.out
+    assert "s3cr3t-canary" not in ended.out
+
+
+def test_a_server_of_the_configuration_takes_the_option_anywhere(command, server, tmp_path):
+    _, *program = server(tool("writes", annotations={}))
+    config = tmp_path / "mcp-gateway.toml"
+    config.write_text(f"[upstreams.x]\ncommand = {json.dumps(program[0])}\nargs = {json.dumps(program[1:])}\n")
+    ended = command("check", "x", "--config", config)
     assert ended.out.endswith("\nnothing is known; no tool was called: list tools in --arguments FILE, or use --all\n")
+    assert "to call them as well" not in ended.out
 
 
 def test_the_page_has_the_pictures_and_what_to_change_and_nothing_that_runs(command, server, tmp_path):
@@ -451,7 +472,9 @@ def test_a_server_is_good_whose_pages_are_read_though_none_of_its_tools_may_be_c
     )
     ended = command("check", *words)
     assert ended.code == 0, ended.out
-    called = "no tool was called: list tools in --arguments FILE, or use --all\n"
+    called = (
+        f"no tool was called: list tools in --arguments FILE, or use `mcp-gateway check --all {shlex.join(words)}`\n"
+    )
     assert ended.out.endswith(f"\n1 page; 1 thing to change; {called}")
     assert "lost on the way" not in ended.out
 

@@ -82,7 +82,8 @@ def test_what_is_put_has_a_link_and_is_listed_saved_and_removed(start, pictures,
     assert (gone.code, "there is no content" in gone.err) == (1, True)
     assert not list(tmp_path.glob("*y.png*"))
     assert fetched(told["url"])[0] == 404
-    assert command("content", "ls", "--json").json() == {"content": [], "pieces": 0}
+    listed = command("content", "ls", "--json").json()
+    assert (listed["content"], listed["pieces"], listed["others"]) == ([], 0, [])
 
 
 def test_a_gateway_on_stdio_keeps_what_is_put_for_its_host_and_gives_no_link(start, pictures, command, picture):
@@ -98,6 +99,43 @@ def test_a_gateway_on_stdio_keeps_what_is_put_for_its_host_and_gives_no_link(sta
     contents = process.answer(3)["result"]["contents"]
     assert contents[0]["mimeType"] == "image/png"
     assert command("content", "ls", "--owner", "token", "--json").json()["content"] == []
+
+
+DAVE = f'[access.tokens.dave]\nhash = "sha256:{"0" * 64}"\n'
+
+
+def test_the_operator_is_told_whose_content_it_is_where_hosts_have_tokens(start, pictures, command, picture, tmp_path):
+    process = start("serve", "--http", "--port", "0", "--config", pictures(DAVE))
+    process.line_with("listening on")
+    wait_for_gateway(command)
+    lost = command("put", picture)
+    assert "kept for local, which no host of this gateway is: --owner NAME" in lost.err
+    assert "(dave)" in lost.err
+    assert "did you mean 'dave'?" in command("put", picture, "--owner", "dvae").err
+    kept = command("put", picture, "--owner", "dave", "--json")
+    assert kept.err == ""
+    handle = kept.json()["handle"]
+    listed = command("content", "ls")
+    assert "content of local; others have some, too (--owner): dave" in listed.err
+    assert handle not in listed.out
+    assert handle in command("content", "ls", "--owner", "dave").out
+    got = command("content", "get", handle, "--to", tmp_path / "his.png")
+    assert (got.code, "it belongs to dave" in got.err) == (0, True)
+    assert (tmp_path / "his.png").read_bytes() == PNG
+    left = command("content", "rm", handle)
+    assert (left.code, "belongs to dave, so it was not removed" in left.err) == (1, True)
+    assert command("content", "rm", handle, "--owner", "dave").code == 0
+
+
+def test_a_store_that_lasts_tells_whose_content_it_is_without_a_gateway(command, kept, picture, tmp_path):
+    with kept.open("a") as file:
+        file.write(DAVE)
+    lost = command("put", picture, "--config", kept)
+    assert "kept for local, as hosts on stdio are: --owner NAME keeps it for a host with a token" in lost.err
+    told = command("put", picture, "--owner", "dave", "--config", kept, "--json").json()
+    assert "others have some, too (--owner): dave" in command("content", "ls", "--config", kept).err
+    got = command("content", "get", told["handle"], "--to", tmp_path / "x.png", "--config", kept)
+    assert (got.code, "it belongs to dave" in got.err) == (0, True)
 
 
 def test_a_large_file_passes_and_one_over_the_limit_is_refused(start, pictures, command, tmp_path):

@@ -58,6 +58,7 @@ def people(config: Path) -> dict[str, Any]:
 def test_a_person_is_added_with_the_hash_of_a_passphrase(config: Path, command: Any, typed: Any) -> None:
     typed()
     added = command("person", "add", "alice", "--upstream", "docs", "--tool", "docs__*", "--calls-per-minute", "9")
+    assert "They reach the servers docs, of them the tools docs__*, and nothing else." in added.err
     assert added.code == 0
     assert "[access.authorization_server]" in added.err
     text = config.read_text("utf-8")

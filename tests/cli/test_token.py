@@ -53,6 +53,26 @@ async def test_a_token_is_shown_once_and_only_its_hash_is_kept(config, command):
     assert (found.principal, found.grant.upstreams, found.profile) == ("alice", ("docs", "git*"), "codex")
 
 
+def test_what_a_new_token_reaches_is_said(config, command):
+    def told(*words):
+        return " ".join(command("token", "add", *words).err.split())
+
+    everything = "It reaches all servers and all of their tools, now and later: --upstream and --tool limit that."
+    assert everything in told("alice")
+    chosen = told("bob", "--upstream", "docs", "--upstream", "git*")
+    assert "It reaches the servers docs, git*, of them all tools, and nothing else." in chosen
+    tools = told("carl", "--tool", "docs__*")
+    assert "It reaches all servers, of them the tools docs__*, and nothing else." in tools
+
+
+def test_a_token_that_exists_can_be_edited_in_the_file(config, command):
+    command("token", "add", "alice@x.org")
+    ended = command("token", "add", "alice@x.org", "--upstream", "docs")
+    assert ended.code == 2
+    assert "there is a token 'alice@x.org' already (edit [access.tokens.\"alice@x.org\"] there, which" in ended.err
+    assert "`mcp-gateway token rm` removes it; or choose another name)" in ended.err
+
+
 def test_tokens_are_listed_without_anything_secret(config, command):
     command("token", "add", "alice")
     options = "--principal team --tool docs__* --expires 2027-01-31 --calls-per-minute 60"

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import logging
 import re
 import sys
 from collections.abc import AsyncGenerator
@@ -156,8 +157,9 @@ async def test_a_path_is_a_private_file_that_is_gone_after_the_call(tmp_path: Pa
     ],
 )
 async def test_what_cannot_be_given_is_told_with_its_argument_and_the_tool_is_not_called(
-    tmp_path: Path, arguments: dict[str, Any], words: str | None
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, arguments: dict[str, Any], words: str | None
 ):
+    caplog.set_level(logging.INFO, "gateway.telemetry.calls")
     async with opened(settings(tmp_path)) as router:
         image = await handle_of(router, "a__picture")
         given: dict[str, Any] = {
@@ -171,6 +173,7 @@ async def test_what_cannot_be_given_is_told_with_its_argument_and_the_tool_is_no
     assert re.search(words, text(result)), text(result)
     assert "was not called" in text(result)
     assert received(tmp_path) == []
+    assert re.search(rf"call b__{arguments['tool']}: invalid in .*; cause .*{words}", caplog.messages[-1])
 
 
 async def test_a_handle_of_somebody_else_does_not_exist(tmp_path: Path):

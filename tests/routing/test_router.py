@@ -569,8 +569,9 @@ EITHER = {"type": "object", "anyOf": [{"required": ["x"]}, {"required": ["y"]}]}
 
 
 async def test_arguments_that_only_the_shown_schema_takes_are_refused_and_the_upstream_is_not_called(
-    router: Any, fake_upstream: Any
+    router: Any, fake_upstream: Any, caplog: pytest.LogCaptureFixture
 ):
+    caplog.set_level(logging.INFO, "gateway.telemetry.calls")
     charts = fake_upstream("charts", [tool("draw", inputSchema=EITHER)])
     gateway = router(charts)
     call = {"name": "charts__draw", "arguments": {"z": 1}}
@@ -579,6 +580,8 @@ async def test_arguments_that_only_the_shown_schema_takes_are_refused_and_the_up
     assert "do not fit charts__draw" in refused["content"][0]["text"]
     assert refused["shaped"] == ["strict", "local"]
     assert charts.asked == []
+    assert "call charts__draw: invalid in" in caplog.messages[-1]
+    assert "; cause the arguments do not fit the tool's input schema" in caplog.messages[-1]
     await gateway.respond("tools/call", {**call, "arguments": {"y": 1}}, STRICT)
     await gateway.respond("tools/call", call, PLAIN)  # its host was shown the schema as it is
     assert [params["arguments"] for _, params, _ in charts.asked] == [{"y": 1}, {"z": 1}]

@@ -97,6 +97,29 @@ def test_a_call_that_fails_is_counted_by_what_came_of_it_and_raises_all_the_same
     assert "words of the upstream" not in caplog.text
 
 
+def test_a_call_that_the_gateway_turns_down_is_no_error_of_the_tool_and_has_its_cause(telemetry, caplog):
+    with caplog.at_level(logging.INFO), telemetry.call(HOST, "codex", "pics__draw", {}) as call:
+        call.routed("pics", "draw")
+        call.turned_down("photo: there is no content with the handle 'img_\x1b[2J'" + "x" * 5_000)
+        call.shaped({"content": [{}]}, 700, (), is_error=True)
+    assert telemetry.metrics.calls.value("pics", "invalid") == 1
+    (line,) = caplog.messages
+    assert "call pics__draw: invalid in" in line
+    assert "; cause photo: there is no content with the handle 'img_" in line
+    assert "\x1b" not in line
+    assert len(line) < 1_000
+
+
+@pytest.mark.parametrize(
+    ("error", "is_error"), [(errors.UpstreamRefused("pics", 0, "words of the upstream"), False), (None, True)]
+)
+def test_the_line_of_a_failed_call_says_where_the_upstreams_own_words_are(telemetry, caplog, error, is_error):
+    with caplog.at_level(logging.INFO), suppress(errors.UpstreamRefused):
+        do(telemetry, error, is_error=is_error)
+    assert "; cause in the upstream's own words, which [logging] content = true logs" in caplog.text
+    assert "words of the upstream" not in caplog.text
+
+
 def test_a_link_to_log_in_at_is_for_the_caller_alone(telemetry, caplog):
     with caplog.at_level(logging.INFO), pytest.raises(errors.LoginRequired, match="/oauth/login/ticket"):
         do(telemetry, errors.LoginOffered("pics", remedy="open https://gateway.example/oauth/login/ticket"))

@@ -34,7 +34,7 @@ DETAILS = {"module": "yaml", "variable": "API_KEY", "limit": "timeout.start", "p
         (ADDRESS, FailureCode.START_TIMEOUT, "check upstreams.x.url; if it is only slow"),
         (ADDRESS, FailureCode.CERTIFICATE_REJECTED, "SSL_CERT_FILE"),
         (ADDRESS, FailureCode.TLS_FAILED, "begin upstreams.x.url with http://"),
-        (ADDRESS, FailureCode.HOST_NOT_FOUND, "fix the host in upstreams.x.url"),
+        (ADDRESS, FailureCode.HOST_NOT_FOUND, "is this machine online? If it is, fix the host in upstreams.x.url"),
         (ADDRESS, FailureCode.NOT_FOUND, "fix the path of upstreams.x.url"),
         (ADDRESS, FailureCode.METHOD_NOT_ALLOWED, "check the path of upstreams.x.url: most servers have"),
         (OVER_SSE, FailureCode.METHOD_NOT_ALLOWED, 'set upstreams.x.transport = "auto"'),

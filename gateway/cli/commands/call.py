@@ -25,7 +25,7 @@ from gateway.cli.command_context import (
     the_profiles,
     with_raw_profile,
 )
-from gateway.cli.command_remedies import command_remedies
+from gateway.cli.command_remedies import NOT_SHARED, command_remedies
 from gateway.cli.exit_codes import DONE, FAILED, refuse
 from gateway.cli.given_options import GivenOptions
 from gateway.cli.known_upstream import unknown_upstream
@@ -56,6 +56,7 @@ from gateway.core.model.envelope import Envelope
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
+from gateway.core.tools.arguments import unmarked_handles
 from gateway.core.wording import plain
 from gateway.errors import UnknownTool
 from gateway.runtime import Gateway, run_gateway
@@ -171,6 +172,7 @@ def call_and_show(
     if save is not None and unsaved:
         remark(_nothing_saved(profile_names(unsaved, verbose=verbose), lift(ended.raw)))
     _tell_of_result(settings, ended, profiles, verbose=verbose)
+    _tell_of_unknown_handles(settings, ended, arguments)
     return FAILED if ended.raw.get("isError") is True else DONE
 
 
@@ -194,6 +196,14 @@ def _tell_of_handles(settings: Settings, shaped: Collection[Shaped]) -> None:
         is_one = len(handles) == 1
         words = f"note: {named} {'has' if is_one else 'have'} ended with this command, as the store is in memory"
         remark(f'{words}: [store] url = "file:///..." keeps what {"it names" if is_one else "they name"}')
+
+
+def _tell_of_unknown_handles(settings: Settings, ended: _Called, arguments: Mapping[str, Any]) -> None:
+    """Say on stderr why handles in the arguments of a failed call can name nothing: this command's memory is empty."""
+    if not settings.store.url.startswith("memory:") or ended.raw.get("isError") is not True:
+        return
+    if unmarked_handles(arguments, ()):
+        remark(f"note: this command is a gateway of its own: {NOT_SHARED}")
 
 
 def _with_approval(settings: Settings) -> Settings:
@@ -245,7 +255,8 @@ async def _called(
         if _is_for_pages_alone(gateway, tool, caller):
             routes = gateway.router.catalogue(caller).routes
             names = [name for name, route in routes.items() if route.tool == tool and route.audience != "app"]
-            has_pages = any(route.shows_page for route in routes.values())
+            upstreams = {routes[name].upstream for name in names}
+            has_pages = any(route.shows_page for route in routes.values() if route.upstream in upstreams)
             profiles = callers(profiles, tool, given.app, names, has_pages, given.command("tools"), verbose=verbose)
         said: list[str] = []
 

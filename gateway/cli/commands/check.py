@@ -4,6 +4,7 @@ import json
 import shutil
 import tomllib
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
@@ -94,6 +95,7 @@ def check(
     Pages of tools (MCP Apps) are read as by the hosts that are known to show them; they are not run.
     """
     # Imported here, so that other commands do not load modules that only a check needs.
+    from gateway.cli.diagnosis.command_line import shell_line
     from gateway.cli.diagnosis.selection import read_arguments
     from gateway.cli.diagnosis.server_check import CheckOptions, check_server
 
@@ -104,9 +106,25 @@ def check(
         return _check_recording(replay, config, named, wanted, _Output(html, strict, as_json))
     settings = _settings(server or (), config, upstream, after_dashes=after_dashes)
     given = read_arguments(_document(arguments) if arguments is not None else {}, str(arguments))
-    wanted = CheckOptions(given, everything, tuple(tool or ()), _hosts(host or ()), seconds)
+    to_call_all = None
+    if after_dashes:
+        files = () if arguments is None else (arguments,)
+        options = _repeated("--arguments", files), _repeated("--tool", tool or ()), _repeated("--host", host or ())
+        to_call_all = shell_line(["mcp-gateway", "check", *chain(*options), *_all_before(server or ())])
+    wanted = CheckOptions(
+        given, everything, tuple(tool or ()), _hosts(host or ()), seconds, command_for_all=to_call_all
+    )
     ended = run_until_signal(lambda: check_server(settings, wanted, remark))
     return ended if isinstance(ended, int) else _tell([ended], _Output(html, strict, as_json))
+
+
+def _repeated(option: str, values: Sequence[object]) -> list[str]:
+    return [word for value in values for word in (option, str(value))]
+
+
+def _all_before(server: Sequence[str]) -> list[str]:
+    """Return `--all`, and the command of a server behind it: an `--all` among its words was most likely meant so."""
+    return ["--all", "--", *(word for word in server if word != "--all")]
 
 
 class _Output(NamedTuple):

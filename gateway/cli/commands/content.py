@@ -8,7 +8,7 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,9 +36,14 @@ Handle = Annotated[str, typer.Argument(metavar="HANDLE", help="A handle, as prin
 Owner = Annotated[
     str | None,
     typer.Option(
-        "--owner", metavar="NAME", help="Owner of the content: local (stdio, loopback) or token (HTTP with a token)."
+        "--owner",
+        metavar="NAME",
+        help="Owner of the content: the principal of a token or a person (by default its name), local (stdio, loopback "
+        "without a token) or token ([http] token).",
     ),
 ]
+
+_LONGEST = 2_000
 
 _SHOWN_FROM = 8 * 1024 * 1024
 """Size from which progress is shown on a terminal, in bytes."""
@@ -66,6 +71,8 @@ def put(
             told = transfer_content.upload_content(record, source, described, _progress("put"))
         else:
             told = _store(config).put(source, described)
+    for note in told.get("notes", ()):
+        remark(f"note: {plain(note, _LONGEST)}")
     if as_json:
         say_json(told)
     else:
@@ -85,7 +92,7 @@ def common(context: typer.Context) -> None:
 def ls(
     owner: Owner = None, pid: Pid = None, gateway: Name = None, config: ConfigFile = None, as_json: AsJson = False
 ) -> int:
-    """List stored content, oldest first."""
+    """List stored content of one owner, oldest first, and say who else has some."""
     listed = _asked({"do": "list", "owner": owner}, pid, gateway, config)
     if as_json:
         say_json(listed)
@@ -95,6 +102,7 @@ def ls(
         for one in listed["content"]
     ]
     say_table(("handle", "kind", "type", "size", "until", "name"), rows)
+    _tell_of_owners(listed)
     if listed["pieces"] > len(rows):
         remark(f"({listed['pieces'] - len(rows):,} older ones are not shown)")
     return DONE
@@ -118,7 +126,7 @@ def get(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> int:
-    """Save stored content as a file."""
+    """Save stored content as a file. Without --owner, it may be anybody's whom the configuration names."""
     if as_json and str(to) == "-":
         refuse("--json and --to - both write to stdout")
     if to is None and not as_json and _is_pipe():
@@ -130,6 +138,8 @@ def get(
             told = transfer_content.download_content(record, handle, owner, saving.write, _progress("get"))
         else:
             told = _store(config).get(handle, owner, saving.write)
+    if owner is None and told.get("owner") != told.get("default_owner"):
+        remark(f"it belongs to {plain(told['owner'], 100)}")
     if as_json:
         say_json({**told, "file": str(target)})
     elif str(target) != "-":
@@ -146,7 +156,7 @@ def rm(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> int:
-    """Remove stored content."""
+    """Remove stored content. Another owner's is removed only with --owner."""
     for handle in handles:
         _asked({"do": "delete", "handle": handle, "owner": owner}, pid, gateway, config)
     if as_json:
@@ -211,6 +221,15 @@ def _store(config: Path | None) -> "DirectStore":
     from gateway.cli.direct_store import DirectStore  # here, because it takes as long to import as a gateway
 
     return DirectStore(settings)
+
+
+def _tell_of_owners(listed: Mapping[str, Any]) -> None:
+    """Say on stderr whose list it is, and who else has content. An older gateway does not say so."""
+    if "owner" not in listed:
+        return
+    others = ", ".join(plain(other, 100) for other in listed["others"])
+    has = f"; others have some, too (--owner): {others}" if others else ""
+    remark(f"content of {plain(listed['owner'], 100)}{has}")
 
 
 # -- for people --------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import typer
 from gateway.cli.command_context import AsJson, ConfigFile
 from gateway.cli.configuration_file import say_if_taken_over, say_who_refuses, warn_of_access
 from gateway.cli.exit_codes import DONE, refuse
+from gateway.cli.reach_words import reach_words
 from gateway.cli.terminal import help_without_command, remark, say, say_json, say_table
 from gateway.config.load_settings import load_settings
 from gateway.config.problems import config_error
@@ -42,7 +43,9 @@ def add(
     ] = None,
     tool: Annotated[
         list[str] | None,
-        typer.Option("--tool", metavar="GLOB", help="Tool that exists for them, as server__tool. Repeatable."),
+        typer.Option(
+            "--tool", metavar="GLOB", help="Tool that exists for them, as server__tool. Repeatable. Default: all."
+        ),
     ] = None,
     profile: Annotated[str | None, typer.Option("--profile", metavar="NAME", help="Profile of their hosts.")] = None,
     calls_per_minute: Annotated[
@@ -54,6 +57,7 @@ def add(
     """Add a person. The passphrase is typed in, or read from stdin; the configuration has only its hash.
 
     A running gateway with an authorization server accepts it at once.
+    Without --upstream and --tool they reach everything.
 
     Example: mcp-gateway person add alice --upstream github --upstream 'docs*'
     """
@@ -76,6 +80,7 @@ def add(
         raise config_error("this person", problems)
     file.write(file.text.with_person(name, table))
     say(f"{file.path}: person {name} added")
+    remark(f"They reach {reach_words(upstream, tool)}.")
     if not say_if_taken_over(file):
         return DONE
     warn_of_access(file.path, f"people.{name}")

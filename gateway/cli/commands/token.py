@@ -14,6 +14,7 @@ import typer
 from gateway.cli.command_context import AsJson, ConfigFile
 from gateway.cli.configuration_file import say_who_refuses, warn_if_unusable, warn_of_access
 from gateway.cli.exit_codes import DONE, refuse
+from gateway.cli.reach_words import reach_words
 from gateway.cli.terminal import help_without_command, remark, say, say_json, say_table
 from gateway.config.load_settings import load_settings
 from gateway.config.moments import moment_in, seconds_of_moment
@@ -60,7 +61,9 @@ def add(
     ] = None,
     tool: Annotated[
         list[str] | None,
-        typer.Option("--tool", metavar="GLOB", help="Tool that exists for it, as server__tool. Repeatable."),
+        typer.Option(
+            "--tool", metavar="GLOB", help="Tool that exists for it, as server__tool. Repeatable. Default: all."
+        ),
     ] = None,
     profile: Annotated[
         str | None, typer.Option("--profile", metavar="NAME", help="Profile of the hosts that use it.")
@@ -83,7 +86,7 @@ def add(
 ) -> int:
     """Make a token, and print it. The configuration has only its hash, so it is not shown again.
 
-    A running gateway accepts it at once.
+    A running gateway accepts it at once. Without --upstream and --tool it reaches everything.
 
     Example: mcp-gateway token add alice --upstream github --upstream 'docs*' --expires 90d
     """
@@ -113,6 +116,7 @@ def add(
         return DONE
     say(address or token)
     remark(f"{file.path}: token {name} added; it is not shown again.")
+    remark(f"It reaches {reach_words(upstream, tool)}.")
     remark(_IN_URL if url else _HOW.format(base=base, name=name, token=token if sys.stdout.isatty() else "TOKEN"))
     if warn_if_unusable(file):
         warn_of_access(file.path, f"tokens.{name}")

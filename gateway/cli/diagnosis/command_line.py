@@ -16,7 +16,10 @@ from gateway.upstream.transports.redaction import Secrets
 _ASSIGNMENT = re.compile(r"([\w.-]+\s*[=:]\s*)(.+)", re.DOTALL)
 """`--token=x`, `API_KEY=x` or `Authorization: Bearer x`."""
 
-_TOKEN = re.compile(r"(?:sk|gh[a-z]|github_pat|glpat|xox[a-z])[-_]\S{8,}|(?=\S*\d)[\w+/=-]{32,}")
+_KNOWN_TOKEN = re.compile(r"(?:sk|gh[a-z]|github_pat|glpat|xox[a-z])[-_]\S{8,}")
+"""A token with a known beginning."""
+
+_TOKEN = re.compile(rf"{_KNOWN_TOKEN.pattern}|(?=\S*\d)[\w+/=-]{{32,}}")
 """What looks like a token by itself: with a known beginning, or long, with a digit and nothing that a path has."""
 
 _LONGEST = 300
@@ -34,6 +37,11 @@ def command_line(name: str, settings: UpstreamSettings, path: Path | None) -> st
     return " ".join([shlex.quote(settings.command), *(_quoted(secrets.cause(word, _LONGEST)) for word in words)])
 
 
+def shell_line(words: Sequence[str]) -> str:
+    """Return words that somebody has typed as they can be pasted into a shell, without secrets that are named so."""
+    return " ".join(map(_quoted, _hidden(words, _KNOWN_TOKEN)))
+
+
 def _written(name: str, path: Path | None, count: int) -> Sequence[str]:
     """Return the arguments as they are written; hidden ones if the file does not have them in this form."""
     unknown = [HIDDEN] * count
@@ -47,8 +55,8 @@ def _written(name: str, path: Path | None, count: int) -> Sequence[str]:
     return [str(one) for one in args] if is_list(args) and len(args) == count else unknown
 
 
-def _hidden(words: Sequence[str]) -> Iterator[str]:
-    """Hide what looks like a secret: the value of an option or assignment with such a name, and in a URL."""
+def _hidden(words: Sequence[str], token: re.Pattern[str] = _TOKEN) -> Iterator[str]:
+    """Hide what looks like a secret: the value of an option or assignment with such a name, a `token`, and in a URL."""
     after = False
     for word in words:
         assigned = _ASSIGNMENT.fullmatch(word)
@@ -62,7 +70,7 @@ def _hidden(words: Sequence[str]) -> Iterator[str]:
         elif assigned and SECRET_NAME.search(assigned[1]):
             yield assigned[1] + HIDDEN
         else:
-            yield _TOKEN.sub(HIDDEN, word)
+            yield token.sub(HIDDEN, word)
         after = word.startswith("-") and not assigned and bool(SECRET_NAME.search(word))
 
 

@@ -125,11 +125,9 @@ def _there_are(upstreams: Iterable[str]) -> str:
 
 def _principals(settings: Settings) -> Iterator[CheckResult]:
     """Report patterns of rules that match no principal, if all who may come are known."""
-    access = settings.access
-    if access.issuers or (access.authorization_server is not None and access.authorization_server.oidc is not None):
+    if settings.access.admits_unnamed:
         return
-    tokens = (token.principal or name for name, token in access.tokens.items())
-    known = dict.fromkeys((Caller().principal, "token", *tokens, *access.people))
+    known = dict.fromkeys((Caller().principal, "token", *settings.access.principals()))
     for place, rule in enumerate(settings.policy.rules):
         for glob in rule.principals or ():
             if not _matches(glob, known):

@@ -47,6 +47,8 @@ class Skipped:
 
     tool: str
     why: str
+    all_calls_it: bool = False
+    """Whether `--all` is that option."""
 
 
 def read_arguments(document: Any, where: str) -> Arguments:
@@ -110,7 +112,7 @@ def select(
         elif not for_the_model(tool):
             skipped.append(Skipped(plain(name, _NAME), f"only pages call it (MCP Apps), no model: {_LIST}"))
         elif (why := None if everything else _dangerous(tool)) is not None:
-            skipped.append(Skipped(plain(name, _NAME), why))
+            skipped.append(Skipped(plain(name, _NAME), why, all_calls_it=True))
         else:
             try:
                 calls.append(PlannedCall(tool, example_arguments(tool["inputSchema"]), True))

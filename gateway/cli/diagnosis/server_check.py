@@ -58,7 +58,7 @@ _SHOWN = 200
 class CheckOptions:
     """The scope of a check: `given` arguments, `everything` to call tools not known to be harmless too, `only` these
     tools (globs), these `hosts` (empty: the first that have a model), a limit of `seconds` for each call, and whether
-    the `pages` of tools are read."""
+    the `pages` of tools are read. `command_for_all` is the command line that calls all tools, if its words matter."""
 
     given: Arguments = field(default_factory=dict[str, Sequence[Mapping[str, Any]]])
     everything: bool = False
@@ -66,6 +66,7 @@ class CheckOptions:
     hosts: tuple[SimulatedHost, ...] = ()
     seconds: float = 60.0
     pages: bool = True
+    command_for_all: str | None = None
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class Checkup:
     cases of tools with a page that returned structured content, which the models of the hosts in `replacing` read in
     place of the text. `pictures` has the number of pictures beside it, by case, which the models of the hosts in
     `hiding` do not see then. `heavy` has the sizes of what is too much for the models of the hosts in `reading`, by
-    case.
+    case. `command_for_all` is that of the options.
     """
 
     server: str
@@ -97,6 +98,7 @@ class Checkup:
     hiding: Sequence[str] = ()
     heavy: Mapping[str, TextSize] = field(default_factory=dict[str, TextSize])
     reading: Sequence[str] = ()
+    command_for_all: str | None = None
 
     @property
     def is_good(self) -> bool:
@@ -165,8 +167,13 @@ async def check_server(settings: Settings, wanted: CheckOptions, say: Say) -> Ch
                 router, server, profiles, lambda name: matches(name, wanted.only), check.with_data
             )
     checked = check.done(skipped, pages, wanted.only, monotonic() - started)
-    hiding = hiding_pictures(profiles)
-    return replace(checked, replacing=replacing_text(profiles), hiding=hiding, reading=reading_data(profiles))
+    return replace(
+        checked,
+        replacing=replacing_text(profiles),
+        hiding=hiding_pictures(profiles),
+        reading=reading_data(profiles),
+        command_for_all=wanted.command_for_all,
+    )
 
 
 @asynccontextmanager

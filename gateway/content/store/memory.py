@@ -117,6 +117,11 @@ class MemoryStore:
         self._forget_expired()
         return tuple(entry.stored for entry in self._entries.values() if entry.owner == owner)
 
+    async def holds(self, owner: str) -> bool:
+        """Return whether anything is kept for this owner."""
+        self._forget_expired()
+        return any(entry.owner == owner for entry in self._entries.values())
+
     async def _whole(self, content: bytes | AsyncIterable[bytes]) -> tuple[bytes, bytes]:
         """Return the content and its SHA-256, computed while it arrives. Raises if it is too large for the store."""
         if isinstance(content, bytes):

@@ -99,6 +99,10 @@ class ObjectIndex:
         contents = await self._backend.get_each([one.name for one in found])
         return [record for content in contents.values() if (record := read_record(content)) is not None]
 
+    async def has_any(self, owner: str) -> bool:
+        """Return whether there is a record of a piece of this owner."""
+        return bool(await self._backend.list(f"{ABOUT}/{owner}"))
+
     async def keep(self, piece: ContentKey, record: ContentRecord, settings: StoreSettings) -> None:
         """Write the record of a piece whose bytes are stored, which makes it visible, and evict others to make room."""
         self.quota.drop(piece)

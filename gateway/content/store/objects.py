@@ -132,6 +132,10 @@ class ObjectStore:
         kept = sorted((one for one in found if not self._is_expired(one)), key=lambda one: (one.put_at, one.order))
         return tuple(one.stored(self._settings.expires) for one in kept)
 
+    async def holds(self, owner: str) -> bool:
+        """Return whether anything is kept for this owner, without reading it: some of it may have just expired."""
+        return await self._index.has_any(owner_id(await self._keyed(), owner))
+
     async def close(self) -> None:
         """Write the last uses to the store for the next process. Never raises."""
         with anyio.move_on_after(_ABORT_SECONDS, shield=True):

@@ -37,6 +37,10 @@ class KeptStore(ContentStore, Protocol):
         """The number of bytes and the number of pieces stored."""
         ...
 
+    async def holds(self, owner: str) -> bool:
+        """Return whether anything is kept for this owner. Raises StoreUnavailable."""
+        ...
+
     def resize(self, settings: StoreSettings) -> None:
         """Apply other limits from now on; the store's location stays."""
         ...

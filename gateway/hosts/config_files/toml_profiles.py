@@ -5,17 +5,15 @@ A value may stand in many places: `sets = { "image.max_edge" = 1 }`, `sets.image
 new one joins the other `sets`. A value of a fact is moved out of it: the evidence is not that of the new value.
 """
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gateway.config.toml_text import inline, value_text
+from gateway.config.toml_text import inline, key_text, table_header, value_text
 from gateway.core.model.json_values import is_object
 from gateway.hosts.config_files import toml_tables
 from gateway.hosts.config_files.toml_edits import NotEditable, edited
 
 _TABLE = "profiles"
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def with_values(text: str, name: str, changes: Mapping[str, Any]) -> str:
@@ -89,7 +87,7 @@ def _with_missing(text: str, name: str, values: Mapping[str, Any]) -> str:
     own = _own(text, name)
     below = next((one for one in toml_tables.tables(text) if one.path[:2] == path), None)
     if own is None and below is not None:
-        return text[: below.start] + f"{_header(path)}\n{_lines(values, '')}\n" + text[below.start :]
+        return text[: below.start] + f"{table_header([*path, 'sets'])}\n{_lines(values, '')}\n" + text[below.start :]
     if own is None:
         return edited(text, lambda document: _add(document[_TABLE][name], values))
     part = text[own.start : own.end]
@@ -97,10 +95,6 @@ def _with_missing(text: str, name: str, values: Mapping[str, Any]) -> str:
         part = edited(part, lambda document: _add(document[_TABLE][name], values))
         return text[: own.start] + part + text[own.end :]
     return _with_lines(text, own, values, "sets.")
-
-
-def _header(path: Sequence[str]) -> str:
-    return f"[{'.'.join(_key(part) for part in (*path, 'sets'))}]"
 
 
 def _has_inline_sets(part: str, name: str) -> bool:
@@ -135,11 +129,6 @@ def _with_lines(text: str, table: toml_tables.Table, values: Mapping[str, Any], 
 
 def _lines(values: Mapping[str, Any], prefix: str) -> str:
     try:
-        return "".join(f"{prefix}{_key(path)} = {value_text(value)}\n" for path, value in values.items())
+        return "".join(f"{prefix}{key_text(path)} = {value_text(value)}\n" for path, value in values.items())
     except ValueError as error:
         raise NotEditable from error
-
-
-def _key(key: str) -> str:
-    """Return a key as TOML: one with dots is quoted, so that it cannot clash with another one."""
-    return key if _BARE.fullmatch(key) else value_text(key)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from gateway.config.foreign import translate_document
 from gateway.config.setting_types import OWN_NAME
+from gateway.config.toml_text import table_header
 from gateway.config.upstream_settings import UPSTREAM_NAME, UPSTREAM_NAME_LENGTH
 from gateway.config.validation import NAME_RULE
 from gateway.core.model.json_values import as_object, is_object
@@ -27,7 +28,7 @@ class _Entries(NamedTuple):
 
     path: tuple[str, ...]
     noun: str
-    to_remove: str
+    to_remove: str | None
     to_add: str
 
 
@@ -47,7 +48,7 @@ _TOKENS = _Entries(
 _PEOPLE = _Entries(
     ("access", "people"), "person", "`mcp-gateway person rm` removes them", "`mcp-gateway person add` makes one"
 )
-_TOOLSETS = _Entries(("toolsets",), "toolset", "change that one", "add it")
+_TOOLSETS = _Entries(("toolsets",), "toolset", None, "add it")
 BY_HAND = "edit it by hand: the gateway changes no file that it cannot change exactly"
 
 
@@ -266,7 +267,8 @@ class ConfigurationText:
             raise ConfigError("has another program's format", where=str(self.file), remedy=remedy)
         entries = self._entries(kind)
         if name in entries:
-            remedy = f"{kind.to_remove}, or choose another name"
+            edit = f"edit {table_header([*kind.path, name])} there, which a running gateway takes over at once"
+            remedy = "; ".join(filter(None, (edit, kind.to_remove, "or choose another name")))
             raise ConfigError(f"there is a {kind.noun} {name!r} already", where=str(self.file), remedy=remedy)
         path = [*kind.path, name]
         return self._changed_to(kind, lambda text: toml_edits.with_new(text, path, entry), {**entries, name: entry})

@@ -202,6 +202,9 @@ class CallAudit(AuditEntry):
     def answered_from_cache(self) -> None:
         self._entry.answered_from_cache()
 
+    def turned_down(self, cause: str) -> None:
+        self._entry.turned_down(cause)
+
     def returned(self, result: Mapping[str, Any]) -> None:
         self._entry.returned(result)
 

@@ -32,10 +32,9 @@ def known_owners(console: Console) -> list[str]:
 
     A store does not tell its owners: in one that lasts, they are hashed.
     """
-    settings = console.gateway.settings
-    tokens = (token.principal or name for name, token in settings.access.tokens.items())
+    access = console.gateway.settings.access
     called = (call.principal for call in console.history.newest_first())
-    owners = dict.fromkeys([console.operation.principal, "local", *tokens, *settings.access.people, *called])
+    owners = dict.fromkeys([console.operation.principal, "local", *access.principals(), *called])
     return [owner for owner in owners if owner][:_MOST_OWNERS]
 
 

@@ -20,6 +20,7 @@ from gateway.config.settings_diff import Difference
 from gateway.serving.console.on_request import ConsoleOnRequest
 from gateway.serving.control import logins
 from gateway.serving.control.approve_calls import answer_approvals
+from gateway.serving.control.content_owners import ContentOwners
 from gateway.serving.control.contents import Contents
 from gateway.serving.control.endpoint import Endpoint
 from gateway.serving.control.listeners import listen
@@ -79,7 +80,7 @@ async def under_control(
                 apply_pending_calibration(own or folder, gateway.calibration)
                 calibrate = partial(answer, gateway.calibration)
                 most = gateway.settings.content.max_upload_bytes
-                contents = Contents(gateway.store, gateway.links, most, serving.principal, serving.running)
+                contents = Contents(gateway.store, gateway.links, most, _owners(gateway, serving), serving.running)
                 answers = (partial(report, gateway, serving, reloader), reloader.reload, stop)
                 commands = Commands(
                     *answers,
@@ -96,6 +97,16 @@ async def under_control(
             if load is not None and serving.config is not None:
                 tasks.start_soon(watch, serving.config, seen, reloader.reload_quietly)
             yield
+
+
+def _owners(gateway: Running, serving: Serving) -> ContentOwners:
+    def seen() -> list[str]:
+        return [host.caller.principal for host in serving.connected_hosts()]
+
+    def only_http() -> bool:
+        return bool(serving.transports) and not any(one.startswith("stdio") for one in serving.transports)
+
+    return ContentOwners(serving.principal, lambda: gateway.settings, seen, only_http)
 
 
 def _operation(serving: Serving, reloader: Reloader) -> "Operation":

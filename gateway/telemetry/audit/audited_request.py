@@ -28,7 +28,7 @@ from gateway.telemetry.audit.digests import Digests, sha256_of_json
 from gateway.telemetry.audit.entry import AuditEntry
 from gateway.telemetry.audit.mask_arguments import masked
 from gateway.telemetry.audit.record_writer import Record, now
-from gateway.telemetry.calls import ASKED, asks, outcome_of
+from gateway.telemetry.calls import ASKED, INVALID, TOOL_ERROR, asks, outcome_of
 from gateway.telemetry.requests import request_id
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _BEYOND_THE_GRANT = (UnknownTool, UnknownResource, UnknownPrompt, UnknownTask)
 """Raised for what does not exist for the caller, whether it exists for others or not."""
+_LONGEST_CAUSE = 300
 
 
 class AuditedRequest(AuditEntry):
@@ -53,6 +54,7 @@ class AuditedRequest(AuditEntry):
         self._schema: Callable[[], Any] = _unknown
         self._verdict = self._rule = ""
         self._from_cache = False
+        self._turned_down: str | None = None
         self._returned: Mapping[str, Any] | None = None
         self._shown: Mapping[str, Any] | None = None
         self._request = request_id()
@@ -70,6 +72,9 @@ class AuditedRequest(AuditEntry):
 
     def returned(self, result: Mapping[str, Any]) -> None:
         self._returned = result
+
+    def turned_down(self, cause: str) -> None:
+        self._turned_down = plain(cause, _LONGEST_CAUSE)
 
     def answered_from_cache(self) -> None:
         self._from_cache = True
@@ -99,7 +104,7 @@ class AuditedRequest(AuditEntry):
             self.decided("approve" if isinstance(error, ApprovalNeeded) else "deny", error.rule or "pins")
         moment, seconds = now(), round(perf_counter() - self._began, 4)
         who = self._trail.about_upstream(self._upstream)
-        outcome, cause = _outcome(error, self._shown)
+        outcome, cause = _outcome(error, self._shown, self._turned_down)
 
         def record() -> Record:
             about = self._about(who())
@@ -160,7 +165,7 @@ class AuditedRequest(AuditEntry):
             parts |= {"arguments_bytes": hashed["bytes"], "arguments_sha256": hashed["sha256"]}
             if rule == "full" and self._method != "resources/read":  # a URI is shown without its query, which it has
                 parts["arguments"] = masked(arguments, self._schema(), self._trail.secrets)
-        if self._returned is not None:
+        if self._returned is not None and self._turned_down is None:
             parts["returned"] = digests.of_result(self._returned)
             parts["from_cache"] = self._from_cache or None
         if self._shown is not None:
@@ -173,16 +178,19 @@ class AuditedRequest(AuditEntry):
         return {key: value for key, value in self._params.items() if key != "_meta"}
 
 
-def _outcome(error: BaseException | None, shown: Mapping[str, Any] | None) -> tuple[str, str | None]:
+def _outcome(
+    error: BaseException | None, shown: Mapping[str, Any] | None, turned_down: str | None
+) -> tuple[str, str | None]:
     if error is None:
         if asks(shown):
             return ASKED, None
-        is_error = as_object(shown).get("isError") is True
-        return ("tool_error" if is_error else "ok"), None
+        if as_object(shown).get("isError") is not True:
+            return "ok", None
+        return (TOOL_ERROR, None) if turned_down is None else (INVALID, turned_down)
     outcome, error = outcome_of(error)
     if isinstance(error, UpstreamRefused):  # the words are the upstream's own, so they may contain anything
         return outcome, f"error {error.code}"
-    return outcome, plain(error.logged, 300) if isinstance(error, GatewayError) else type(error).__name__
+    return outcome, plain(error.logged, _LONGEST_CAUSE) if isinstance(error, GatewayError) else type(error).__name__
 
 
 def _unknown() -> None:

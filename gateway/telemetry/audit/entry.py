@@ -22,6 +22,9 @@ class AuditEntry:
     def returned(self, result: Mapping[str, Any]) -> None:
         """Record what the upstream returned."""
 
+    def turned_down(self, cause: str) -> None:
+        """Record that the gateway answers with an error in place of the upstream, which is not asked, and why."""
+
     def answered_from_cache(self) -> None:
         """Record that the result is a kept one: the upstream was not asked."""
 

@@ -12,11 +12,15 @@ import anyio
 import anyio.to_thread
 import pytest
 
+from gateway.config.access_settings import AccessSettings, TokenSettings
+from gateway.config.issuer_settings import IssuerSettings
+from gateway.config.schema import Settings
 from gateway.config.store_settings import StoreSettings
 from gateway.content.store import MemoryStore, fetch_bytes
 from gateway.errors import GatewayError
 from gateway.serving.control import transfer_content
 from gateway.serving.control.client import ControlUnanswered, ask
+from gateway.serving.control.content_owners import ContentOwners
 from gateway.serving.control.contents import Contents
 from gateway.serving.control.listeners import listen_on_loopback, listen_on_socket
 from gateway.serving.control.protocol import format_line, parse_line
@@ -47,10 +51,10 @@ def door(runtime, store):
         return {}
 
     @asynccontextmanager
-    async def opened(kind="unix", *, content=None, max_bytes=2_000_000):
+    async def opened(kind="unix", *, content=None, max_bytes=2_000_000, owners=None):
         listening = listen_on_socket(own_folder(), "contents") if kind == "unix" else listen_on_loopback()
         listener, endpoint = await listening
-        transfer = content or Contents(store, NoLinks(), max_bytes, "ann").answer
+        transfer = content or Contents(store, NoLinks(), max_bytes, owners or ContentOwners("ann")).answer
         with anyio.fail_after(30):
             async with anyio.create_task_group() as tasks:
                 commands = Commands(nothing, nothing, lambda: None, content=transfer)
@@ -98,6 +102,80 @@ async def test_whose_it_is_is_said_or_else_the_hosts(door):
             await get(record, told["handle"])
         assert (await get(record, told["handle"], "bob"))[1] == b"of bob"
         assert (await anyio.to_thread.run_sync(partial(ask, record, "content", do="list")))["content"] == []
+
+
+def with_tokens(only_http: bool | None = True, **more):
+    """Owners of a gateway whose hosts are those of dave's and carl's tokens."""
+    dave = TokenSettings(hash="sha256:" + "0" * 64)
+    tokens = {"dave": dave, "laptop": dave.model_copy(update={"principal": "carl"})}
+    settings = Settings(access=AccessSettings(tokens=tokens, **more))
+    return ContentOwners("local", lambda: settings, only_http=lambda: only_http)
+
+
+async def asked(record, **request):
+    return await anyio.to_thread.run_sync(partial(ask, record, "content", **request))
+
+
+async def test_the_operator_finds_content_whoever_owns_it_and_is_told_whose_it_is(door):
+    async with door(owners=with_tokens()) as record:
+        handle = (await put(record, b"of dave", owner="dave"))["handle"]
+        told, content = await get(record, handle)
+        assert (told["owner"], told["default_owner"], content) == ("dave", "local", b"of dave")
+        assert (await asked(record, do="describe", handle=handle))["owner"] == "dave"
+        listed = await asked(record, do="list")
+        assert (listed["owner"], listed["content"], listed["others"]) == ("local", [], ["dave"])
+        assert (await asked(record, do="list", owner="dave"))["others"] == []
+
+
+async def test_content_of_another_owner_is_not_removed_unless_the_owner_is_named(door, store):
+    async with door(owners=with_tokens()) as record:
+        handle = (await put(record, b"of dave", owner="dave"))["handle"]
+        with pytest.raises(GatewayError, match=r"belongs to dave, so it was not removed.*--owner dave"):
+            await asked(record, do="delete", handle=handle)
+        with pytest.raises(GatewayError, match=r"carl has no content .*it belongs to dave"):
+            await asked(record, do="delete", handle=handle, owner="carl")
+        assert await fetch_bytes(store, handle, owner="dave") == b"of dave"
+        await asked(record, do="delete", handle=handle, owner="dave")
+        assert not await store.holds("dave")
+
+
+async def test_a_handle_that_nobody_has_is_unknown_among_named_owners(door):
+    async with door(owners=with_tokens()) as record:
+        with pytest.raises(GatewayError, match="among that of local, token, dave, carl"):
+            await get(record, "img_7h3k2m9q4w8x")
+
+
+async def test_content_that_is_gone_is_gone_for_the_operator_too(door, store):
+    async with door(owners=with_tokens()) as record:
+        handle = (await put(record, b"of dave", owner="dave"))["handle"]
+        store.resize(StoreSettings(max_bytes=1))
+        with pytest.raises(GatewayError, match="is gone"):
+            await get(record, handle)
+
+
+@pytest.mark.parametrize(
+    ("owners", "owner", "note"),
+    [
+        (with_tokens(), None, "kept for local, which no host of this gateway is: --owner NAME .* (dave, carl)"),
+        (with_tokens(), "alcie", "no token or person has the principal 'alcie': there are: dave, carl"),
+        (with_tokens(), "dvae", "no token or person has the principal 'dvae': did you mean 'dave'?"),
+        (with_tokens(), "dave", None),
+        (with_tokens(), "local", None),
+        (with_tokens(only_http=False), None, None),
+        (with_tokens(issuers={"idp": IssuerSettings(issuer="https://idp.example", audience=("x",))}), "alcie", None),
+        (with_tokens(only_http=None), None, "kept for local, as hosts on stdio are: --owner NAME .* (dave, carl)"),
+        (ContentOwners("ann", only_http=lambda: True), None, None),
+    ],
+)
+async def test_content_that_no_host_can_have_is_noted_as_it_is_put(door, owners, owner, note):
+    async with door(owners=owners) as record:
+        told = await put(record, b"x", **({} if owner is None else {"owner": owner}))
+    if note is None:
+        assert "notes" not in told
+    else:
+        begin, _, end = note.partition(" .* ")
+        assert told["notes"][0].startswith(begin)
+        assert end in told["notes"][0]
 
 
 async def test_what_is_too_large_is_refused_before_it_is_sent_or_by_the_store(door, store):

@@ -168,6 +168,17 @@ async def test_what_went_wrong_is_named(path):
     assert cancelled["outcome"] == "cancelled"
 
 
+async def test_what_the_gateway_turned_down_is_no_error_of_the_tool(path):
+    async with trail_at(path) as trail, trail.begin("tools/call", PARAMS, ALICE, "codex") as entry:
+        entry.routed("docs", "find")
+        entry.turned_down("photo: there is no content with the handle 'img_0'")
+        entry.returned({"content": [], "isError": True})
+        entry.shown({"content": [], "isError": True})
+    *_, line = lines(path)
+    assert (line["outcome"], line["cause"]) == ("invalid", "photo: there is no content with the handle 'img_0'")
+    assert "returned" not in line
+
+
 async def test_events_have_lines_of_their_own(path):
     async with trail_at(path) as trail:
         trail.reloaded(["upstream docs added"])
