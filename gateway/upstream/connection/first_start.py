@@ -196,6 +196,8 @@ class StartLimit:
         while True:
             await anyio.sleep(PERIOD if self._turn is None else PERIOD_OF_TURN)
             look = await anyio.to_thread.run_sync(launched.work), launched.printed
+            if scope.cancel_called:  # given up meanwhile: a thread that runs is waited for
+                return
             if _is_sign(before, look):
                 before, self._sign = look, anyio.current_time()
             now = anyio.current_time()

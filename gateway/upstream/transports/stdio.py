@@ -70,7 +70,7 @@ class _Pipes:
         self._child = child
         self._process = child.process
         self.may_install = installs
-        """Whether the command is a launcher that installs, and no message from its server has arrived yet."""
+        """Whether the command is a launcher that installs, and its server neither sent a message nor named a port."""
         self._printed = 0
         self._limit = limit
         self._secrets = secrets
@@ -154,9 +154,8 @@ class _Pipes:
                 self._take_garbage(_text(line))
                 return
             self._has_answered = self._has_answered or bool(messages)
-            if messages and self.may_install:
-                self.may_install = False
-                settled(self._child)
+            if messages:
+                self._is_installed()
             for message in messages:
                 await self._deliver(message)
 
@@ -178,6 +177,12 @@ class _Pipes:
     def _look_for_address(self, line: str) -> None:
         if self._serving is None and not self._has_answered and serves_http(line):
             self._serving = line
+            self._is_installed()
+
+    def _is_installed(self) -> None:
+        if self.may_install:
+            self.may_install = False
+            settled(self._child)
 
     async def _fail(self, head: bytes, tail: bytes, failure: Exception) -> None:
         """Fail the request that is answered by a message which cannot be read, given its first and last bytes."""

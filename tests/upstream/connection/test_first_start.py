@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import signal
 import sys
@@ -166,6 +167,24 @@ async def test_a_program_that_serves_http_instead_is_given_up_long_before_its_li
             await until(changes, lambda: upstreams["web"].state is UpstreamState.FAILED)
             assert upstreams["web"].cause is not None
             assert f"{SERVES_HTTP} (it serves HTTP: give it its option for stdio" in upstreams["web"].cause
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_launched_program_that_serves_http_is_given_up_and_ended_at_once(
+    cache: Cache, changes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(first_start, "HTTP_GRACE", 1.0)
+    npx = cache.folder.parent / "programs" / "npx"
+    # It ignores what an installer is given ten seconds to heed.
+    npx.write_text(f"#!/bin/sh\ntrap '' TERM\necho {shlex.quote(SERVES_HTTP)}\nexec sleep 600\n")
+    with anyio.fail_after(50):
+        async with opened(changes, web=cache.npx("web", start=60.0)) as upstreams:
+            await until(changes, lambda: upstreams["web"].state is UpstreamState.FAILED)
+            cause = upstreams["web"].cause
+    assert cause is not None
+    within = re.match(r"was not ready within ([\d.]+) s; it printed 1 line", cause)
+    assert within is not None
+    assert float(within[1]) < 50
 
 
 @pytest.mark.usefixtures("quick")
