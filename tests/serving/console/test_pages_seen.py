@@ -179,7 +179,7 @@ async def test_beside_a_page_is_said_what_the_chosen_host_does_with_it(profile: 
         await one.gateway.upstreams["daylight"].ready(PATIENCE)
         await one.json(f"/try?profile={profile}")
         run = await tried(one, "daylight__daylight", arguments={}, profile=profile)
-        assert run["page"] == "ui://daylight/page.html", run
+        assert run["page"] == "ui://daylight/daylight/page.html", run
         text = (await one.get(f"/try/runs/{run['id']}")).text
         if words is None:
             assert run["page_note"] is None
