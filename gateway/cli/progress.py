@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Collection, Generator, Iterable
 from contextlib import contextmanager, nullcontext
-from threading import Timer
+from threading import Event, Thread, Timer
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 ANNOUNCED_AFTER = 2.0
 """Seconds of waiting after which it is announced where stderr is not a terminal: a silent command seems to hang."""
-INSTALLS_AFTER = 12.0
-"""Seconds after which it is said that a launcher installs again what it has started before: it is out of its cache."""
+AGAIN_EVERY = 12.0
+"""Seconds after which it is said, again and again, what is still waited for. By the first time it is known whether a
+launcher installs again what it has started before: it is out of its cache."""
 
 _PER_SECOND = 4
 _LONGEST = 300
@@ -78,13 +79,31 @@ class Wait:
 
     @contextmanager
     def _announcing(self, upstreams: Collection[Upstream]) -> Generator[None]:
-        with self._later(lambda: _announce(upstreams)), self._later(lambda: _say_installing(upstreams), INSTALLS_AFTER):
+        began = time.monotonic()
+        again = self._repeatedly(lambda: _say_pending(upstreams, time.monotonic() - began))
+        with self._later(lambda: _announce(upstreams)), again:
             yield
 
     @contextmanager
-    def _later(self, announce: Callable[[], None], seconds: float | None = None) -> Generator[None]:
+    def _repeatedly(self, announce: Callable[[], None]) -> Generator[None]:
+        """Context manager that calls `announce` now and then while its body runs, if nothing is shown meanwhile."""
+        done = Event()
+
+        def repeat() -> None:
+            while not done.wait(AGAIN_EVERY):
+                announce()
+
+        if self._announced:
+            Thread(target=repeat, daemon=True).start()
+        try:
+            yield
+        finally:
+            done.set()
+
+    @contextmanager
+    def _later(self, announce: Callable[[], None]) -> Generator[None]:
         """Context manager that calls `announce` if its body takes long and nothing is shown meanwhile."""
-        timer = Timer(ANNOUNCED_AFTER if seconds is None else seconds, announce)
+        timer = Timer(ANNOUNCED_AFTER, announce)
         timer.daemon = True
         if self._announced:
             timer.start()
@@ -101,7 +120,7 @@ class Wait:
         began = time.monotonic()
 
         def rendered() -> RenderableType:
-            text = f"{words()}, {_seconds(time.monotonic() - began)}"
+            text = f"{words()}, {duration_words(time.monotonic() - began)}"
             return Text(neutral(plain(text, _LONGEST)), no_wrap=True, overflow="ellipsis")
 
         with self._live(rendered), self._later(lambda: remark(plain(words(), _LONGEST))):
@@ -135,12 +154,14 @@ def _announce(upstreams: Collection[Upstream]) -> None:
         remark(f"starting {names}" + (", which may take minutes where something has to be installed" if first else ""))
 
 
-def _say_installing(upstreams: Collection[Upstream]) -> None:
-    """Name the upstreams that are being installed again; new ones have been named already."""
-    slow = [one for one in upstreams if one.state.value == "installing" and _has_started_before(one)]
-    if slow:
-        names = ", ".join(repr(upstream.name) for upstream in slow)
-        remark(f"still starting {names}, which may take minutes where something has to be installed again")
+def _say_pending(upstreams: Collection[Upstream], passed: float) -> None:
+    """Name the upstreams that are still starting after `passed` seconds, and say if some are installed again."""
+    pending = [upstream for upstream in upstreams if upstream.state.is_pending]
+    again = any(one.state.value == "installing" and _has_started_before(one) for one in pending)
+    if pending:
+        names = ", ".join(repr(upstream.name) for upstream in pending)
+        words = ", which may take minutes where something has to be installed again" if again else ""
+        remark(f"still starting {names}, {duration_words(passed)}{words}")
 
 
 def _may_install(upstream: Upstream) -> bool:
@@ -157,12 +178,12 @@ def standing_words(upstream: Upstream) -> str:
     state = upstream.state.value
     passed = time.time() - upstream.counts.since
     if upstream.is_queued:
-        return f"{upstream.cause}, for {_seconds(passed)}"
+        return f"{upstream.cause}, for {duration_words(passed)}"
     if state == "login" and upstream.cause:
         return upstream.cause
     if upstream.state.is_pending:
         seconds = passed - upstream.waited
-        state += f" for {_seconds(seconds)}" if seconds >= 1 else ""
+        state += f" for {duration_words(seconds)}" if seconds >= 1 else ""
     return f"{state}: {upstream.cause}" if upstream.cause else state
 
 
@@ -187,11 +208,12 @@ def _table(upstreams: Collection[Upstream], began: float, ctrl_c: str) -> Render
         text = f"  {upstream.name:<{width}}  {words}"
         lines.append(Text(text, style=style, no_wrap=is_cut, overflow="ellipsis" if is_cut else "fold"))
     left = sum(upstream.state.is_pending for upstream in upstreams)
-    passed = _seconds(time.monotonic() - began)
+    passed = duration_words(time.monotonic() - began)
     total = f"waiting for {left} of {counted(len(upstreams), 'upstream')}, {passed} (Ctrl-C: {ctrl_c})"
     return Group(Text(total, style="bold", no_wrap=True, overflow="ellipsis"), *lines)
 
 
-def _seconds(seconds: float) -> str:
+def duration_words(seconds: float) -> str:
+    """Return the duration in words: `42 s`, `2 min 5 s`."""
     whole = max(0, int(seconds))
     return f"{whole} s" if whole < 120 else f"{whole // 60} min {whole % 60} s"

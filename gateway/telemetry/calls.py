@@ -12,7 +12,7 @@ from gateway.core.model.json_size import Size
 from gateway.core.model.json_values import is_list
 from gateway.core.model.notes import Note
 from gateway.core.tokens import TokenCount, token_words
-from gateway.core.wording import counted, plain, size_words
+from gateway.core.wording import counted, plain
 from gateway.errors import (
     ApprovalNeeded,
     GatewayError,
@@ -210,7 +210,7 @@ def log(call: CallRecord) -> None:
         return
     outcome = call.outcome if call.error_code is None else f"{call.outcome} ({call.error_code})"
     time = f"{call.seconds * 1_000:.0f} ms" if call.seconds < 10 else f"{call.seconds:.1f} s"
-    sizes = f"in {size_words(call.bytes_in)}, raw {size_words(call.bytes_raw)}, out {size_words(call.bytes_out)}"
+    sizes = f"in {call.bytes_in:,}, raw {call.bytes_raw:,}, out {call.bytes_out:,} characters"
     whose = "" if call.principal == _LOCAL else f", principal {_shown(call.principal)}"
     cached = ", from the cache" if call.from_cache else ""
     script = f", by a script of {call.within}" if call.within else ""

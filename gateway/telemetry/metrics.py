@@ -61,7 +61,8 @@ class Metrics:
         )
         self.call_bytes = Counter(
             "mcp_gateway_call_bytes_total",
-            "Sizes of calls: in, the arguments from hosts; raw, the results of upstreams; out, the results for hosts.",
+            "Characters of keys, texts and base64 in calls: in, the arguments from hosts; raw, the results of"
+            " upstreams; out, the results for hosts.",
             ("upstream", "direction"),
         )
         self.calls_from_cache = Counter(

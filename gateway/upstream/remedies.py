@@ -27,6 +27,8 @@ _INSTALLERS = {
 }
 """How to install programs that are often used as commands."""
 
+_WANTS_STDIO = "it serves HTTP: give it its option for stdio, often --stdio"
+
 
 @dataclass(frozen=True)
 class FailedUpstream:
@@ -159,10 +161,8 @@ def _exited(upstream: FailedUpstream) -> str:
 
 
 def _if_not_stdio(upstream: FailedUpstream) -> str | None:
-    """Return the remedy for a program that printed something; the detail `serves` tells that it named an address."""
-    if "serves" in upstream.details:
-        return "it serves HTTP: give it its option for stdio, often --stdio"
-    return _if_slow(upstream)
+    """Return the remedy for a program that is silent; the detail `serves` tells that it named an address."""
+    return _WANTS_STDIO if "serves" in upstream.details else _if_slow(upstream)
 
 
 def _prints_other_things(upstream: FailedUpstream) -> str:
@@ -179,6 +179,8 @@ def _if_slow(upstream: FailedUpstream) -> str | None:
 
 
 def _start_timeout(upstream: FailedUpstream) -> str:
+    if "serves" in upstream.details:
+        return f"{_WANTS_STDIO}, in {upstream.key('args')}; or give the gateway its url"
     look = f"{upstream.by_hand} and see whether it answers" if upstream.program else f"check {upstream.url_key}"
     return f"{look}; if it is only slow, {upstream.key('timeout')} = {{ start = 120 }}"
 
@@ -240,7 +242,7 @@ REMEDIES: Mapping[FailureCode, Remedy] = {
         "begin {program} with a #! line, or make its interpreter {upstream}.command",
     ),
     # A program that was started.
-    FailureCode.START_TIMEOUT: Remedy(_if_slow, _start_timeout),
+    FailureCode.START_TIMEOUT: Remedy(_if_not_stdio, _start_timeout),
     FailureCode.EXITED: Remedy(full=_exited),
     FailureCode.PACKAGE_NOT_FOUND: Remedy(_check_package, _missing_package),
     FailureCode.MODULE_MISSING: Remedy(full=_missing_module),

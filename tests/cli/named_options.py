@@ -9,7 +9,7 @@ import typer
 
 from gateway.cli.app import application
 
-_OF_OTHERS = re.compile(r"`[^`]*`|\bmcp-gateway \w.*|'[^']*'|\"[^\"]*\"|\((?:[a-z]+ )+--[^)]*\)")
+_OF_OTHERS = re.compile(r"`[^`]*`|\bmcp-gateway \w.*|'[^']*'|\"[^\"]*\"|\((?:[a-z]+ )+--[^)]*\)|, often --stdio\b")
 """Whole commands, which have their own options, and what was quoted from elsewhere."""
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 _SAID = re.compile(r"^(?:note|left out|error): .*", re.MULTILINE)

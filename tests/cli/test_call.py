@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.cli import progress
 from gateway.config.builtin_profiles import builtin_profiles
 from gateway.hosts.config_files.hosts import HOSTS
 
@@ -125,6 +126,13 @@ def test_hosts_that_are_sent_the_same_are_shown_together(command, pictures, tmp_
     block = ended.out.split(f"== {', '.join(shown)}\n")[1].split("\n== ")[0]
     assert f"saved as {tmp_path / 'out' / f'pics__picture-{shown[0]}-1.png'}" in block
     assert (tmp_path / "out" / f"pics__picture-{shown[0]}-1.png").exists()
+
+
+def test_shaping_for_many_profiles_is_announced(command, pictures, monkeypatch):
+    monkeypatch.setattr(progress, "ANNOUNCED_AFTER", 0.05)
+    ended = command("call", "pics__picture", "--config", pictures(), "--profile", "all")
+    assert re.search(r"^shaping for \d\d profiles(, \d+ done)?$", ended.err, re.MULTILINE)
+    assert "shaping" not in command("call", "pics__picture", "--config", pictures(), "--profile", "all", "--json").err
 
 
 def test_headings_of_many_hosts_fit_on_a_screen(command, pictures):

@@ -197,6 +197,19 @@ def test_a_slow_start_is_announced(command, server, monkeypatch):
     assert ended.err.splitlines()[0].startswith("connecting to ")
 
 
+def test_a_start_that_takes_long_says_now_and_then_that_it_goes_on(command, monkeypatch):
+    monkeypatch.setattr("gateway.cli.diagnosis.server_check.ANNOUNCED_AFTER", 0)
+    monkeypatch.setattr("gateway.cli.diagnosis.server_check.AGAIN_EVERY", 0.2)
+    monkeypatch.setattr("gateway.upstream.connection.first_start.HTTP_GRACE", 1.0)
+    monkeypatch.setattr("gateway.upstream.connection.first_start.PERIOD", 0.1)
+    script = "print('MCP server listening on http://localhost:3001/mcp', flush=True); import time; time.sleep(600)"
+    ended = command("check", "--", sys.executable, "-c", script)
+    said = ended.err.splitlines()
+    assert re.fullmatch(r"still connecting to \S+, \d+ s", said[1])
+    assert said[-1].endswith("(it serves HTTP: give it its option for stdio, often --stdio)")
+    assert ended.code == 3
+
+
 def test_hosts_that_are_not_looked_at_by_themselves_may_be_named(command, server):
     picture = {"content": [TEXT, {"type": "image", "data": IMAGE["data"], "mimeType": "image/png"}]}
     hosts = ["langchain", "openai-agents-chat", "ai-sdk-chat", "qwen-code-text", "smolagents"]

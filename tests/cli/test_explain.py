@@ -29,11 +29,23 @@ def test_every_step_is_shown(command, recorded):
     ended = command("explain", recorded)
     assert (ended.code, ended.err) == (0, "")
     parts = [line for line in ended.out.splitlines() if line and not line.startswith(" ")]
-    assert parts[:-1] == ["== default", "envelope:", "effects:", "notes:", "sent:"]
+    assert parts[:-1] == ["== default", "envelope:", "media and store work:", "notes:", "sent:"]
     assert re.fullmatch(r"costs about \d+ tokens, .*by the formula of .* \(--tokens shows more\)", parts[-1])
     assert "  1  audio: audio/wav, 16 bytes\n" in ended.out
     assert ": keep audio/wav -> handle " in ended.out
     assert '  -  structured content: {"n": 1}' in ended.out
+
+
+def test_work_on_media_is_left_out_where_there_was_none(command, tmp_path):
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps({"content": [{"type": "text", "text": "x" * 2_000_000}]}))
+    ended = command("explain", path, "--profile", "claude-code")
+    headings = [line for line in ended.out.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert headings == ["envelope:", "media and store work:", "notes:", "sent:"]
+    path.write_text(json.dumps({"content": [], "structuredContent": {"n": 1}}))
+    ended = command("explain", path, "--profile", "cline")
+    headings = [line for line in ended.out.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert headings == ["envelope:", "notes:", "sent:"]
 
 
 def test_the_profile_of_the_configuration_is_taken_where_none_is_named(command, recorded, tmp_path):

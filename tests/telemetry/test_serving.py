@@ -97,7 +97,7 @@ def test_text_lines_are_for_people_and_obey_the_level_of_each_part(serving):
     gateway.call("pics__picture")
     line = gateway.line_with("call pics__picture: ok in ")
     assert re.match(r"\S+Z INFO gateway\.telemetry\.calls \[[0-9a-f]{8}\]: call ", line)
-    assert "host tester, profile default, upstream pics; in 0 bytes, raw 208 bytes, out " in line
+    assert "host tester, profile default, upstream pics; in 0, raw 208, out " in line
     gateway.end()
     assert all("INFO gateway.telemetry" in one or "listening" in one for one in gateway.lines[:-1])
 

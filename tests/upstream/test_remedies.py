@@ -49,6 +49,15 @@ def test_a_full_remedy_names_what_to_edit_or_run(settings: UpstreamSettings, cod
     assert remedy in full_remedy(failure, "x", settings)
 
 
+@pytest.mark.parametrize("code", [FailureCode.START_TIMEOUT, FailureCode.NOT_MCP_ON_STDOUT])
+def test_a_program_that_serves_http_is_not_called_slow(code: FailureCode) -> None:
+    details = {"limit": "timeout.start", "serves": "HTTP"}
+    assert brief_remedy(code, FailedUpstream("x", PROGRAM, details)) == (
+        "it serves HTTP: give it its option for stdio, often --stdio"
+    )
+    assert "--stdio" in full_remedy(Failure(UpstreamUnavailable, code, "something", details=details), "x", PROGRAM)
+
+
 @pytest.mark.parametrize("code", sorted(FailureCode))
 def test_a_transport_that_is_set_is_not_advised(code: FailureCode) -> None:
     failure = Failure(UpstreamUnavailable, code, "something", details=DETAILS)

@@ -57,7 +57,7 @@ from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
 from gateway.core.tools.arguments import unmarked_handles
-from gateway.core.wording import plain
+from gateway.core.wording import counted, plain
 from gateway.errors import UnknownTool
 from gateway.runtime import Gateway, run_gateway
 
@@ -226,6 +226,10 @@ def _arguments(given: str) -> dict[str, Any]:
     return parsed  # pyright: ignore[reportUnknownVariableType]
 
 
+def _shaping_words(done: int, count: int) -> str:
+    return f"shaping for {counted(count, 'profile')}" + (f", {done} done" if done else "")
+
+
 async def _called(
     settings: Settings,
     tool: str,
@@ -274,18 +278,18 @@ async def _called(
         owner, route = Caller().principal, gateway.router.catalogue(caller).routes.get(tool)
         audience = "app" if route is None else route.audience
         takes = frozenset(name for name in profiles if _takes_content(gateway, name, caller))
-        shaped = {
-            name: await shape_for_readers(
-                shaper,
-                raw,
-                profile,
-                owner,
-                shows_pages=shows_pages(profile, given.app),
-                audience=audience,
-                takes_content=name in takes,
-            )
-            for name, profile in profiles.items()
-        }
+        shaped: dict[str, Shaped] = {}
+        with wait.line(lambda: _shaping_words(len(shaped), len(profiles))):
+            for name, profile in profiles.items():
+                shaped[name] = await shape_for_readers(
+                    shaper,
+                    raw,
+                    profile,
+                    owner,
+                    shows_pages=shows_pages(profile, given.app),
+                    audience=audience,
+                    takes_content=name in takes,
+                )
         notes = argument_notes(gateway.router.catalogue(caller), tool, arguments, settings.code_mode)
         return _Called(raw, shaped, audience, takes, tuple(notes))
 

@@ -83,8 +83,8 @@ def explain(
 ) -> int:
     """Show how a recorded result is read, how it is changed, and what a host would be sent.
 
-    The envelope is the result as it was read, effects are what was done to its content and with which outcome, and
-    notes say what the host would not get as it was.
+    The envelope is the result as it was read, media and store work is what had to be done for it and how it ended (left
+    out if there was none; in JSON it is called effects), and notes say what the host would not get as it was.
 
     With --replay, it lists the calls of a recording, or with --call explains one of them.
 
@@ -249,14 +249,15 @@ def _readers(shaped: Shaped, profile: Profile, audience: Audience) -> Iterator[s
     if audience == "model":
         return
     readers = Readers(lift(shaped.result), profile, audience)
-    yield from _part("the model reads", readers.model_lines())
-    yield from _part("the page reads", readers.page_lines())
+    for title, lines in readers.sections():
+        yield from _part(title, lines)
 
 
 def _lines(shaped: Shaped) -> Iterator[str]:
     read, sent = list(block_lines(shaped.envelope)), list(block_lines(lift(shaped.result)))
     yield from _part("envelope", read)
-    yield from _part("effects", (_effect_line(effect, shaped.outcomes) for effect in shaped.effects))
+    if shaped.effects:
+        yield from _part("media and store work", (_effect_line(effect, shaped.outcomes) for effect in shaped.effects))
     notes = (
         f"{note.kind}{'' if note.block is None else f' (block {note.block})'}: {note.text}" for note in shaped.notes
     )

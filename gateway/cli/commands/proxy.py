@@ -38,7 +38,9 @@ def proxy(
     port: Annotated[int | None, typer.Option("--port", min=0, max=65_535, help="Port; 0 for any free one.")] = None,
     bind: Annotated[str | None, typer.Option("--bind", metavar="ADDRESS", help="Address to listen on.")] = None,
     profile: Annotated[ProfileNames, profile_option("Model profile; docs/models lists them.", completion=None)] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Print each repair to stderr, before and after.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Print each repair to stderr, before and after, and what needed none.")
+    ] = False,
     config: ConfigFile = None,
 ) -> int:
     """Run in front of a model API, and move the media in tool results to where the model sees it."""

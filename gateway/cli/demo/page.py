@@ -11,6 +11,7 @@ from gateway.cli.demo.cases import Case
 from gateway.cli.demo.outcome import Cell, Outcome
 from gateway.cli.demo.thumbnails import Gallery
 from gateway.cli.demo.token_costs import costs_of_all, token_costs
+from gateway.core.model.base64_text import decoded_size
 from gateway.core.tokens import token_words
 from gateway.hosts.simulators.base64_runs import base64_runs
 from gateway.hosts.simulators.host import SimulatedHost
@@ -240,7 +241,7 @@ def _chip(side: Side) -> str:
 
 
 def _size(data: str) -> str:
-    count = len(data) * 3 // 4
+    count = decoded_size(data)
     return f"{count / 1_000_000:.1f} MB" if count >= 1_000_000 else f"{max(1, round(count / 1_000))} KB"
 
 

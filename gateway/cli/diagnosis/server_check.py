@@ -21,7 +21,7 @@ from gateway.cli.diagnosis.page_check import (
     replacing_text,
 )
 from gateway.cli.diagnosis.selection import Arguments, PlannedCall, Skipped, matches, select
-from gateway.cli.progress import ANNOUNCED_AFTER
+from gateway.cli.progress import AGAIN_EVERY, ANNOUNCED_AFTER, duration_words
 from gateway.config.builtin_profiles import load_profiles
 from gateway.config.schema import Settings
 from gateway.content.media import MediaWorkers
@@ -216,9 +216,14 @@ class _Check:
         """Wait until the server is ready. Raises UpstreamUnavailable if it does not become ready."""
         upstream = self._router.upstreams[self._server]
 
+        began = anyio.current_time()
+
         async def announce() -> None:
             await anyio.sleep(ANNOUNCED_AFTER)
             say(f"connecting to {self._server}")
+            while True:
+                await anyio.sleep(AGAIN_EVERY)
+                say(f"still connecting to {self._server}, {duration_words(anyio.current_time() - began)}")
 
         is_ready = False
         async with anyio.create_task_group() as tasks:

@@ -32,6 +32,11 @@ class Readers:
     profile: Profile
     audience: Audience
 
+    def sections(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield a heading for each of the two, and the lines below it."""
+        yield "the model reads", list(self.model_lines())
+        yield "the page reads", list(self.page_lines())
+
     def model_lines(self) -> Iterator[str]:
         """Yield what the model reads, with sizes, and a warning if too much of it is the page's data."""
         if self.audience == "app":

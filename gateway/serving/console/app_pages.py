@@ -38,7 +38,7 @@ _WAITING_SECONDS = 20.0
 
 @dataclass(frozen=True)
 class _App:
-    """A page of a call: its URI as the upstream knows it, the upstream, and the caller that the page acts as.
+    """A page of a call: its URI as hosts know it, the upstream, and the caller that the page acts as.
 
     `at`: where it is below the address of the call. `embedded`: the resource of the result that it is; None for the
     page of the tool, which has to be read.
@@ -56,6 +56,8 @@ async def _app(console: Console, request: Request) -> _App:
     embedded = None if block is None else embedded_pages(call.result).get(block)
     uri = page_uri(console, call) if block is None else as_text(as_object(embedded).get("uri"))
     upstream = call.record.upstream
+    if uri is not None and block is not None:
+        uri = apps.outward(upstream, uri)
     if uri is None or console.gateway.upstreams.get(upstream) is None:
         raise InvalidRequest(
             "this call has no page to draw",
@@ -100,9 +102,8 @@ async def _contents(console: Console, one: _App) -> Mapping[str, Any]:
     """Return the resource that is the page, read from its upstream if the result does not have it."""
     if one.embedded is not None:
         return one.embedded
-    params = {"uri": apps.outward(one.upstream, one.uri)}
-    read = as_list((await console.gateway.router.respond("resources/read", params, one.caller)).get("contents"))
-    return as_object(next(iter(read), None))
+    read = await console.gateway.router.respond("resources/read", {"uri": one.uri}, one.caller)
+    return as_object(next(iter(as_list(read.get("contents"))), None))
 
 
 def _html(contents: Mapping[str, Any]) -> bytes | None:

@@ -133,7 +133,8 @@ def show_call(console: Console, call: PastCall) -> dict[str, Any]:
         "again": _again(console, call),
         "page": page_uri(console, call),
         "embedded": [
-            {"block": place, "uri": as_text(page.get("uri"))} for place, page in embedded_pages(result).items()
+            {"block": place, "uri": apps.outward(call.record.upstream, as_text(page.get("uri")) or "")}
+            for place, page in embedded_pages(result).items()
         ],
         "test": _test(console, call, chosen, given, arguments["characters"] if arguments else 0),
     }
@@ -160,14 +161,15 @@ def viewed_call(console: Console, call: PastCall) -> ViewedCall:
 
 
 def page_uri(console: Console, call: PastCall) -> str | None:
-    """Return the URI of the page that a call's result is shown with, as its upstream knows it; None without any."""
+    """Return the URI of the page that a call's result is shown with, as hosts read it; None without any."""
     if call.result is None or not call.record.upstream_tool:
         return None
     tool = tool_of(console.gateway, console.operator(None), call)
     if not apps.for_the_model(tool):  # its result is for a page that is open already
         return None
     found = (*apps.pages(tool), *apps.pages(call.result))
-    return next((uri for uri in found if uri.startswith(apps.SCHEME)), None)
+    uri = next((uri for uri in found if uri.startswith(apps.SCHEME)), None)
+    return None if uri is None else apps.outward(call.record.upstream, uri)
 
 
 def embedded_pages(result: Mapping[str, Any] | None) -> dict[int, Mapping[str, Any]]:

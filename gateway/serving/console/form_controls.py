@@ -295,13 +295,17 @@ def json_field(schema: Mapping[str, Any], place: Place, value: Any) -> Field:
 
 
 def more_field(schema: Mapping[str, Any], place: Place, value: Any, beside: bool) -> Field:
-    """Return the field for members that the schema does not name, as a JSON object."""
+    """Return the field for members that the schema does not name, as a JSON object.
+
+    `is_unexpected`: the schema names none at all, and does not say that there may be any.
+    """
     extra = schema.get("additionalProperties")
     given = not isinstance(value, Absent)
-    unnamed = "" if beside else "none is named: leave this empty unless you know of one"
+    unnamed = "" if beside else "leave this empty unless you know of one"
     return {
         **about_field("json", {}, place._replace(required=False), given),
         "name": f"m:{encoded(place.pointer)}",
+        "is_unexpected": not beside and extra is None,
         "label": "Further members, as a JSON object" if beside else "Members, as a JSON object",
         "hint": f"each: {shortened_words(as_json_text(extra)[:300])}" if is_object(extra) and extra else unnamed,
         "value": json.dumps(value, indent=1, default=str) if given else "",

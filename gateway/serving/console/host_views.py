@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import anyio
 from anyio import to_process, to_thread
@@ -17,12 +17,13 @@ from gateway.content.shaping.shaper import lift_within
 from gateway.core import apps
 from gateway.core.effect_words import effect_words, outcome_words
 from gateway.core.model.caller import Caller
+from gateway.core.model.effects import Kept
 from gateway.core.model.envelope import Envelope
 from gateway.core.profiles.host_profiles import narrow
 from gateway.core.profiles.match_profile import choose_profile, find_profile
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
-from gateway.core.tokens import text_tokens, token_words
+from gateway.core.tokens import read_of_structured, text_tokens, token_words
 from gateway.errors import InvalidRequest
 from gateway.hosts.simulators.hosts import SIMULATORS
 from gateway.hosts.simulators.side import Side, side, summary
@@ -97,8 +98,14 @@ class HostViews:
         `text_tokens` (estimated); `effects` and `notes` in words: what was done to the result, and what was changed;
         `changed`: the images that were, each `before` and `after`, if as many arrive as there were.
 
-        `readers`: `model` and `page`, in lines what each reads, if the host shows a page with it (MCP Apps), or else
-        null. `unseen` says why no model sees it, if only pages call the tool: then `through` and `direct` are null.
+        `readers`: `model` and `page`, in lines what each reads, and both as `sections` with a heading, if the host
+        shows a page with it (MCP Apps), or else null. `unseen` says why no model sees it, if only pages call the tool:
+        then `through` and `direct` are null.
+        `has_own_handles`: content was kept for this view alone, so that its handles name nothing elsewhere.
+        `is_declared`: the host of the call is shown, which declared that it shows pages.
+
+        Of what is shown `as it is sent`, `characters` and `text_tokens` count what the model reads, and
+        `other_characters` the rest, which is for the host or its page as far as is known.
 
         Raises:
             InvalidRequest: there is no such host.
@@ -116,6 +123,8 @@ class HostViews:
             "shows_pages": shows,
             "readers": None,
             "unseen": None,
+            "is_declared": name == call.caller and call.declares_pages is True,
+            "has_own_handles": False,
         }
         if unseen := _unseen(call, shows=shows):
             nothing: dict[str, Any] = dict.fromkeys(("effects", "notes", "tokens", "changed"), ())
@@ -127,6 +136,9 @@ class HostViews:
         about = {
             **about,
             "readers": _readers(shaped, profile) if has_page else None,
+            "has_own_handles": any(
+                isinstance(outcome, Kept) and outcome.handle is not None for outcome in shaped.outcomes.values()
+            ),
             "effects": [
                 {"what": effect_words(effect), "outcome": outcome_words(shaped.outcomes.get(effect.key))}
                 for effect in shaped.effects
@@ -136,7 +148,7 @@ class HostViews:
         }
         if name not in SIMULATORS:
             return await to_thread.run_sync(
-                lambda: self._compared(result, {**about, "direct": None, "through": self._as_sent(shaped)})
+                lambda: self._compared(result, {**about, "direct": None, "through": self._as_sent(shaped, profile)})
             )
         # As the gateway offers it: a tool loses its output schema along with the structured content, unless for a page.
         offered = tool if profile.structured.send == "always" or has_page else None
@@ -147,7 +159,7 @@ class HostViews:
                 unchanged, shown = await to_process.run_sync(seen, cancellable=True, limiter=self.limiter)
         except TimeoutError:
             problem = f"this took longer than {_SECONDS:.0f} s, so only what is sent is shown"
-            through = {**self._as_sent(shaped), "problems": [problem]}
+            through = {**self._as_sent(shaped, profile), "problems": [problem]}
             return self._compared(result, {**about, "direct": None, "through": through})
 
         def compared() -> dict[str, Any]:
@@ -177,8 +189,9 @@ class HostViews:
             **_amounts(parts),
         }
 
-    def _as_sent(self, shaped: Shaped) -> dict[str, Any]:
+    def _as_sent(self, shaped: Shaped, profile: Profile) -> dict[str, Any]:
         envelope: Envelope = lift(shaped.result)
+        how = read_of_structured(profile.structured.host, is_alone=not envelope.blocks)
         parts = envelope_parts(envelope, self.shelf)
         return {
             "parts": parts,
@@ -186,7 +199,8 @@ class HostViews:
             "tone": "kept",
             "problems": [],
             "is_flagged": envelope.is_error,
-            **_amounts(parts),
+            **_amounts(_read_of(parts, how)),
+            "other_characters": characters(parts) - characters(_read_of(parts, how)),
         }
 
 
@@ -198,9 +212,10 @@ def _unseen(call: ViewedCall, *, shows: bool) -> str | None:
     return None if is_offered else "not offered here: only pages call this tool, and this host shows none"
 
 
-def _readers(shaped: Shaped, profile: Profile) -> dict[str, list[str]]:
+def _readers(shaped: Shaped, profile: Profile) -> dict[str, Any]:
     readers = apps.Readers(lift(shaped.result), profile, "both")
-    return {"model": list(readers.model_lines()), "page": list(readers.page_lines())}
+    (_, model), (_, page) = sections = list(readers.sections())
+    return {"model": model, "page": page, "sections": sections}
 
 
 def _drawable(parts: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -227,6 +242,14 @@ def _sides(
     host = SIMULATORS[name]
     direct, through = side(result, result, tool, host), side(result, shaped, offered, host)
     return _Judged(direct, *summary(direct)), _Judged(through, *summary(through))
+
+
+def _read_of(parts: list[Mapping[str, Any]], how: Literal["beside", "instead", "never"]) -> list[Mapping[str, Any]]:
+    """Return the parts that a model reads, by how it reads structured content."""
+    has_structured = any(part.get("form") == "structured" for part in parts)
+    if how == "beside" or not has_structured:
+        return parts
+    return [part for part in parts if (part.get("form") == "structured") is (how == "instead")]
 
 
 def _amounts(parts: list[Mapping[str, Any]]) -> dict[str, int]:

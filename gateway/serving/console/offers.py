@@ -32,6 +32,8 @@ _HINTS = (  # MCP 2025-11-25, ToolAnnotations; hints are the server's own words
 def profiles_of(console: Console, chosen: str | None) -> dict[str, Any]:
     """Return the profiles to choose from, `profile` (that chosen, or empty), and `in_force`, which then counts.
 
+    `default` is the profile that counts if none is chosen, and `default_title` its title.
+
     `toolsets` are the names of those to choose in place of a profile, as `auto/NAME`.
 
     Raises:
@@ -41,9 +43,12 @@ def profiles_of(console: Console, chosen: str | None) -> dict[str, Any]:
     router = console.gateway.router
     titles = load_profiles(console.gateway.settings)
     names = sorted(router.profile_names)
+    default = router.profile_of(console.operator(None)).name
     return {
         "profile": chosen or "",
         "in_force": router.profile_of(console.operator(chosen)).name,
+        "default": default,
+        "default_title": (titles[default].title if default in titles else None) or default,
         "profiles": [
             {"name": name, "title": (titles[name].title if name in titles else None) or name} for name in names
         ],

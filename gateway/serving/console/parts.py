@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
+from gateway.core.model.base64_text import decoded_size
 from gateway.core.model.blocks import (
     AudioBlock,
     Block,
@@ -140,14 +141,14 @@ def _seen_part(part: SeenPart, shelf: MediaShelf) -> Part:
             return text_part(part.text, part.form)
         case SeenImage():
             pixels = PixelSize(*part.pixels) if part.pixels else None
-            shown = _medium_part("image", Medium(part.data, part.media_type, pixels), len(part.data) * 3 // 4, shelf)
+            shown = _medium_part("image", Medium(part.data, part.media_type, pixels), decoded_size(part.data), shelf)
             return {**shown, **_special(part.where, part.note)}
         case SeenAudio():
-            shown = _medium_part("audio", Medium(part.data, part.media_type), len(part.data) * 3 // 4, shelf)
+            shown = _medium_part("audio", Medium(part.data, part.media_type), decoded_size(part.data), shelf)
             return {**shown, **_special(part.where)}
         case SeenDocument():
             shown = _medium_part(
-                _media_kind(part.media_type), Medium(part.data, part.media_type), len(part.data) * 3 // 4, shelf
+                _media_kind(part.media_type), Medium(part.data, part.media_type), decoded_size(part.data), shelf
             )
             return {**shown, **_special(part.where)}
 

@@ -155,6 +155,8 @@ class LimitedConnection(asyncio.Protocol):
         self._transport: asyncio.Transport
         self._begun: float | None = None
         """When the wait for a request, or for the rest of one, began; None while one is answered, or none has begun."""
+        self._has_sent = False
+        """Whether the peer has sent a byte of a request. Browsers open connections that they may never use."""
         self._body_bytes = 0
         self._unread: tuple[float, int] | None = None
         """When the peer last read part of a waiting answer, and how much was still waiting then."""
@@ -219,6 +221,7 @@ class LimitedConnection(asyncio.Protocol):
         if not self.is_ready:  # it came with the end of the handshake
             self._early += data
             return
+        self._has_sent = True
         before = self._inner.cycle
         if self._begun is None and (before is None or before.response_complete):
             self._begun = self._connections.clock()
@@ -295,7 +298,10 @@ class LimitedConnection(asyncio.Protocol):
         self._transport.abort()
 
     def close_if_slow(self, now: float, elapsed: float) -> str | None:
-        """Close the connection if its peer is too slow, and return why. `elapsed`: seconds since the last check."""
+        """Close the connection if its peer is too slow, and return why if people should know of it.
+
+        `elapsed`: seconds since the last check.
+        """
         if self._transport.is_closing():
             self._closing = now if self._closing is None else self._closing
             if now - self._closing > _FLUSHING_SECONDS:
@@ -318,7 +324,9 @@ class LimitedConnection(asyncio.Protocol):
             if cycle is None or cycle.response_complete or not cycle.response_started:
                 self._transport.write(_TOO_SLOW)
             self._transport.close()
-            return "its request came too slowly"
+            if self._has_sent:
+                return "its request came too slowly"
+            logger.debug("closed a connection from %s, on which nothing was sent", self.address)
         return None
 
     def _dawdles(self, now: float, elapsed: float) -> bool:

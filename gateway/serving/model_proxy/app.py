@@ -79,7 +79,7 @@ def proxy_app(
         settings: [model_proxy]; `to` must be set.
         repairer: repairs requests.
         owner: owner of the content whose handles may be opened.
-        explain: called with every request that was repaired.
+        explain: called in a thread with every request that was looked at, repaired or not.
         check_size: called with the size of every body before it is read.
 
     Raises:
@@ -360,8 +360,8 @@ class _Proxy:
             logger.info("repaired %s (%s)", change.where, route.dialect)
         for note in repaired.notes:
             logger.debug("%s: %s", note.kind, note.text)
-        if self._explain is not None and repaired.changes:
-            self._explain(repaired)
+        if self._explain is not None:
+            await anyio.to_thread.run_sync(self._explain, repaired)  # large requests are looked through
         return repaired
 
     def _choose(self, dialect: str, model: str | None) -> ModelProfile:

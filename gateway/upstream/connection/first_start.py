@@ -41,6 +41,10 @@ LEAST_CPU = 0.1
 LEAST_MOVED = 64 * 1024
 """Bytes read and written that are a sign of work."""
 
+HTTP_GRACE = 5.0
+"""Seconds without a message, or a sign of work, after which a program that says that it serves HTTP is given up: it
+may serve a second port, and still answer on stdio."""
+
 PERIOD = 1.0
 """Seconds between two observations."""
 
@@ -60,6 +64,8 @@ class Launched(Protocol):
     def work(self) -> Work | None: ...
     @property
     def printed(self) -> int: ...
+    @property
+    def serves_http(self) -> bool: ...
 
 
 class LaunchTurns:
@@ -147,18 +153,34 @@ class StartLimit:
         """Extend the deadline of `scope` inside the context as long as the launcher is at work.
 
         `on_installing` is called if it takes so long that it seems to install. On exit the server has responded, and
-        gets the ordinary limit for the rest of its start.
+        gets the ordinary limit for the rest of its start. A program that says that it serves HTTP, and then neither
+        responds nor works, is not waited for.
         """
-        if self.launcher is None:
-            yield
-            return
         try:
             async with background_tasks() as tasks:
-                tasks.start_soon(self._watch, scope, launched, on_installing, self.launcher)
+                tasks.start_soon(self._give_up_web_server, scope, launched)
+                if self.launcher is not None:
+                    tasks.start_soon(self._watch, scope, launched, on_installing, self.launcher)
                 yield
         finally:
             self._pass_on()
+        if self.launcher is None:
+            return
         self._until = scope.deadline = max(self._until, anyio.current_time() + self._settings.timeout.start)
+
+    async def _give_up_web_server(self, scope: anyio.CancelScope, launched: Launched) -> None:
+        before: tuple[Work | None, int] = (None, 0)
+        sign: float | None = None
+        while sign is None or anyio.current_time() - sign < HTTP_GRACE:
+            await anyio.sleep(PERIOD)
+            if not launched.serves_http:
+                sign = None
+                continue
+            look = await anyio.to_thread.run_sync(launched.work), launched.printed
+            if sign is None or (look[0] is not None and _is_sign(before, look)):
+                before, sign = look, anyio.current_time()
+        self._until = anyio.current_time()
+        scope.cancel()
 
     async def _watch(
         self,
@@ -174,6 +196,8 @@ class StartLimit:
         while True:
             await anyio.sleep(PERIOD if self._turn is None else PERIOD_OF_TURN)
             look = await anyio.to_thread.run_sync(launched.work), launched.printed
+            if scope.cancel_called:  # given up meanwhile: a thread that runs is waited for
+                return
             if _is_sign(before, look):
                 before, self._sign = look, anyio.current_time()
             now = anyio.current_time()

@@ -98,6 +98,11 @@ class Session:
         return self._channel.printed()
 
     @property
+    def serves_http(self) -> bool:
+        """Whether its process printed that it serves HTTP, and has sent no message."""
+        return self._channel.serves_http()
+
+    @property
     def ended(self) -> anyio.Event:
         """Set when the connection has ended."""
         return self._channel.ending.event

@@ -73,7 +73,8 @@ class Channel:
     `failure_in` finds the actual failure behind an error that the transport made up for a request that failed; `hint`
     returns output of the upstream that may explain a silence; `is_http` says whether messages have headers; `pid` is
     the id of the upstream's process, if the gateway started one; `work` returns what the process has done so far (call
-    it in a thread), and `printed` the number of bytes that it has written.
+    it in a thread), and `printed` the number of bytes that it has written. `serves_http` says whether it printed that
+    it serves HTTP, and has sent no message.
     """
 
     read: ReadStream[SessionMessage | Exception]
@@ -85,3 +86,4 @@ class Channel:
     pid: int | None = None
     work: Callable[[], Work | None] = _idle
     printed: Callable[[], int] = int
+    serves_http: Callable[[], bool] = bool

@@ -218,6 +218,8 @@ def _no_answer(exception: Exception, _: Subject) -> _Said:
     code, details = FailureCode.START_TIMEOUT, {"limit": exception.key}
     if hint and hint.code is FailureCode.NOT_MCP_ON_STDOUT:  # other lines do not explain silence
         code, details = hint.code, {**details, **hint.details}
+    elif hint and "serves" in hint.details:
+        details = {**details, **hint.details}
     return _Said(code, message, details)
 
 

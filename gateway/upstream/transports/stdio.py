@@ -19,7 +19,7 @@ from gateway.upstream.transports.installer_output import LastLines, absent_packa
 from gateway.upstream.transports.launchers import launcher_of
 from gateway.upstream.transports.lines import LineReader, LongLine
 from gateway.upstream.transports.messages import answered_id, failed_answer, failure_in, read_messages, write_message
-from gateway.upstream.transports.printed import Hint, read_printed
+from gateway.upstream.transports.printed import Hint, read_printed, serves_http
 from gateway.upstream.transports.processes import GENTLE, HURRIED, LEISURELY, Child, end, exit_words, settled, spawn
 from gateway.upstream.transports.redaction import Secrets, last_meaningful_line, meaningful_lines
 
@@ -70,7 +70,7 @@ class _Pipes:
         self._child = child
         self._process = child.process
         self.may_install = installs
-        """Whether the command is a launcher that installs, and no message from its server has arrived yet."""
+        """Whether the command is a launcher that installs, and its server neither sent a message nor named a port."""
         self._printed = 0
         self._limit = limit
         self._secrets = secrets
@@ -85,7 +85,10 @@ class _Pipes:
         self._stderr = LastLines(_STDERR_LINES)
         self._garbage = 0
         self._first_garbage = ""
-        looks = (child.tree.work, lambda: self._printed)
+        self._serving: str | None = None
+        """The first line, before any message, that says that the program serves HTTP."""
+        self._has_answered = False
+        looks = (child.tree.work, lambda: self._printed, lambda: self._serving is not None and not self._has_answered)
         self.channel = Channel(read, write, self._ending, failure_in, self._hint, False, child.pid, *looks)
 
     async def read_stdout(self) -> None:
@@ -108,8 +111,8 @@ class _Pipes:
         async for chunk in _chunks(self._process.stderr):
             self._printed += len(chunk)
             for line in lines.feed(chunk):
-                self._stderr.add(_text(line))
-        self._stderr.add(_text(lines.rest()))
+                self._read_log(_text(line))
+        self._read_log(_text(lines.rest()))
         self._stderr_ended.set()
 
     async def write_stdin(self) -> None:
@@ -148,12 +151,11 @@ class _Pipes:
                 await self._fail(line[:_ENDS], line[-_ENDS:], failure)
                 return
             except NotMcp:
-                self._garbage += 1
-                self._first_garbage = self._first_garbage or _text(line)
+                self._take_garbage(_text(line))
                 return
-            if messages and self.may_install:
-                self.may_install = False
-                settled(self._child)
+            self._has_answered = self._has_answered or bool(messages)
+            if messages:
+                self._is_installed()
             for message in messages:
                 await self._deliver(message)
 
@@ -161,8 +163,26 @@ class _Pipes:
         if line.head.lstrip().startswith((b"{", b"[")):
             await self._fail(line.head, line.tail, MessageTooLarge(self._limit))
         else:
-            self._garbage += 1
-            self._first_garbage = self._first_garbage or _text(line)
+            self._take_garbage(_text(line))
+
+    def _take_garbage(self, line: str) -> None:
+        self._garbage += 1
+        self._first_garbage = self._first_garbage or line
+        self._look_for_address(line)
+
+    def _read_log(self, line: str) -> None:
+        self._stderr.add(line)
+        self._look_for_address(line)
+
+    def _look_for_address(self, line: str) -> None:
+        if self._serving is None and not self._has_answered and serves_http(line):
+            self._serving = line
+            self._is_installed()
+
+    def _is_installed(self) -> None:
+        if self.may_install:
+            self.may_install = False
+            settled(self._child)
 
     async def _fail(self, head: bytes, tail: bytes, failure: Exception) -> None:
         """Fail the request that is answered by a message which cannot be read, given its first and last bytes."""
@@ -194,7 +214,7 @@ class _Pipes:
 
     def _hint(self) -> Hint | None:
         lines, garbage = self._stderr.lines, (self._garbage, self._first_garbage)
-        return read_printed(last_meaningful_line(lines), *garbage, self._secrets, absent_package(lines))
+        return read_printed(last_meaningful_line(lines), *garbage, self._secrets, absent_package(lines), self._serving)
 
 
 async def _chunks(stream: ByteReceiveStream) -> AsyncIterator[bytes]:

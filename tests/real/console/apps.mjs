@@ -80,6 +80,8 @@ try {
   await year.locator("button[value='2']").click();
   await year.getByText("28. ", { exact: false }).waitFor();
   seen.daylight = await year.locator("#days").textContent();
+  await page.waitForTimeout(6000); // longer than it is waited for pages that say nothing
+  seen.isHeard = await page.locator("[data-silent]").isHidden();
   seen.height = await page.locator("[data-app] > iframe").evaluate((frame) => frame.clientHeight);
   await look("app");
 
@@ -121,6 +123,10 @@ try {
   await draw(pages.silent);
   await page.waitForSelector("[data-blocked]:not([hidden])");
   seen.silent = await page.locator("[data-blocked]").innerText();
+  seen.spokenFor = await page.locator("[data-silent]").isVisible();
+  await page.waitForSelector("[data-silent]:not([hidden])");
+  seen.unheard = await page.locator("[data-silent]").innerText();
+  seen.unsized = await page.locator("[data-app] > iframe").evaluate((frame) => frame.offsetHeight);
   await look("blocked");
 
   await page.goto(origin + pages.flood);

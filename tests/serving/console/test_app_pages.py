@@ -56,10 +56,10 @@ async def test_a_page_has_an_address_of_its_own_and_a_policy_that_lets_it_reach_
     async with shown({"app": scripted(app_script())}) as one:
         await one.enter()
         number = await called(one, "app__show", latitude=10.0, password="hunter22")
-        assert (await one.json(f"/calls/{number}"))["page"] == "ui://page"
+        assert (await one.json(f"/calls/{number}"))["page"] == "ui://app/page"
         assert "Draw its page" in (await one.get(f"/calls/{number}")).text
         view = await one.json(f"/calls/{number}/page")
-        assert (view["uri"], view["upstream"], view["reach"]) == ("ui://page", "app", {})
+        assert (view["uri"], view["upstream"], view["reach"]) == ("ui://app/page", "app", {})
         assert view["address"].startswith("/console-pages/")  # where browsers send no cookie of /console
         drawn = await one.browser.get(view["address"])
         assert drawn.text == watching(b"<h1>hello</h1>").decode()
@@ -180,7 +180,7 @@ async def test_a_page_in_a_result_is_drawn_like_that_of_a_tool() -> None:
     async with shown({"trial": TRIAL}) as one:
         await one.enter()
         number = await called(one, "trial__page")
-        assert (await one.json(f"/calls/{number}"))["embedded"] == [{"block": 0, "uri": "ui://trial/ask"}]
+        assert (await one.json(f"/calls/{number}"))["embedded"] == [{"block": 0, "uri": "ui://trial/trial/ask"}]
         assert "Draw the page in block 0" in (await one.get(f"/calls/{number}")).text
         view = await one.json(f"/calls/{number}/embedded/0")
         drawn = await one.browser.get(view["address"])

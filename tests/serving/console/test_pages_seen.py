@@ -54,6 +54,30 @@ async def test_a_host_that_shows_pages_is_shown_with_its_page(name: str) -> None
         assert got["structuredContent"]["latitude"] == 52.5
 
 
+async def test_what_a_view_says_of_its_readers_is_what_explain_says(tmp_path: Path) -> None:
+    async with shown({"daylight": DAYLIGHT}) as one:
+        await one.enter()
+        number, _ = await called(one, "daylight__daylight", host("default", declares=True))
+        page = (await one.get(f"/calls/{number}/seen/default")).text
+        assert "It has a page, and the host of this call declared that it shows pages" in page
+        assert "the model reads:" in page
+        assert "the model reads</b>" not in page
+        seen = await one.json(f"/calls/{number}/seen/default")
+        assert [heading for heading, _ in seen["readers"]["sections"]] == ["the model reads", "the page reads"]
+
+
+async def test_what_a_model_does_not_read_is_counted_apart() -> None:
+    async with shown({"daylight": DAYLIGHT}) as one:
+        await one.enter()
+        number, got = await called(one, "daylight__daylight", host("default", declares=True))
+        through = (await one.json(f"/calls/{number}/seen/default"))["through"]
+        texts = sum(len(block.get("text", "")) for block in got["content"])
+        data = json.dumps(got["structuredContent"], separators=(",", ":"), ensure_ascii=False)
+        assert (through["characters"], through["other_characters"]) == (texts, len(data))
+        words = f"tokens of text for the model; {len(data)} more characters for the host or its page"
+        assert words in (await one.get(f"/calls/{number}/seen/default")).text
+
+
 async def test_a_host_without_pages_is_shown_without_one() -> None:
     async with shown({"daylight": DAYLIGHT}) as one:
         await one.enter()
@@ -155,7 +179,7 @@ async def test_beside_a_page_is_said_what_the_chosen_host_does_with_it(profile: 
         await one.gateway.upstreams["daylight"].ready(PATIENCE)
         await one.json(f"/try?profile={profile}")
         run = await tried(one, "daylight__daylight", arguments={}, profile=profile)
-        assert run["page"] == "ui://daylight/page.html", run
+        assert run["page"] == "ui://daylight/daylight/page.html", run
         text = (await one.get(f"/try/runs/{run['id']}")).text
         if words is None:
             assert run["page_note"] is None

@@ -109,6 +109,8 @@ def test_the_tools_are_listed_as_a_profile_is_offered_them(browser: Browser) -> 
     assert {profile["name"] for profile in listed["profiles"]} >= {"claude-code", "codex"}
     assert browser.data("/try?profile=claude-code")["in_force"] == "claude-code"
     assert "there are" in browser.data("/try?profile=nobody's")["remedy"]
+    for query in ("", "?profile=default", "?profile=codex"):
+        assert re.findall(r">(Unknown client[^<]*)<", browser.page(f"/try{query}")) == ["Unknown client (default)"]
     assert "trial__shapes" in browser.page("/try")
     others = browser.data("/try/others")
     assert "trial__greet" in [prompt["name"] for prompt in others["prompts"]]
@@ -267,6 +269,15 @@ def test_prompts_and_resources(browser: Browser) -> None:
     assert run["error"]
     assert browser.http.get(f"{browser.base}/api/try/prompts/nobody").status_code == 404
     assert browser.http.get(f"{browser.base}/api/try/resources").status_code == 404
+
+
+def test_a_tool_without_arguments_is_said_to_take_none(browser: Browser) -> None:
+    page = browser.page("/try/tools/trial__slow")
+    assert "It takes no arguments." in page
+    assert "<details><summary>Give some anyway</summary>" in page
+    kept = browser.send("/try/form/trial__slow", [("as", "form"), ("json", '{"x": 1}')]).text
+    assert "<details open><summary>Give some anyway</summary>" in kept
+    assert "It takes no arguments." not in browser.page("/try/tools/trial__shapes")
 
 
 def test_hostile_schemas_are_drawn_as_text(browser: Browser) -> None:

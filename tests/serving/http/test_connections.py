@@ -79,6 +79,14 @@ async def test_requests_that_do_not_become_whole_are_given_up(served):
                 tasks.start_soon(given_up, port, what, None)
 
 
+@pytest.mark.parametrize(("sent", "is_told"), [(b"", False), (b"G", True)])
+async def test_only_requests_that_were_begun_are_said_to_be_slow(served, caplog, sent, is_told):
+    async with served(**SHORT) as port, await connected(port, sent) as stream:
+        assert b"408 Request Timeout" in await rest(stream)
+    warned = any("its request came too slowly" in record.getMessage() for record in caplog.records)
+    assert warned is is_told
+
+
 async def test_blank_lines_without_end_are_no_request(served):
     async with served(**SHORT) as port, await connected(port) as stream:
         await dripped(stream, b"\r\n")

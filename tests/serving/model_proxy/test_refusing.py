@@ -2,6 +2,7 @@
 
 import json
 import logging
+from time import process_time
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,7 +13,7 @@ import pytest
 from gateway.config.model_proxy_settings import ModelProxySettings
 from gateway.errors import ConfigError, Overloaded, ProfileError
 from gateway.serving.model_proxy import base_urls, check_proxy_bind, proxy_app
-from gateway.serving.model_proxy.explain_repair import explanation
+from gateway.serving.model_proxy.explain_repair import explanation, texts_with_base64
 from gateway.serving.model_proxy.routes import climbs, path_behind, route_of, target_of
 
 pytestmark = pytest.mark.anyio
@@ -202,6 +203,42 @@ async def test_an_explanation_shows_before_and_after_without_base64(recorder, be
     assert "--- messages.0.content\nwords data:image/png;base64,iVBORw0KGgo" in words
     assert "+++\nwords" in words
     assert len(words) < 600
+
+
+async def test_an_explanation_says_what_needed_no_repair(recorder, before, client, picture):
+    request = {"model": "m", "messages": [{"role": "tool", "tool_call_id": "c", "content": "words"}]}
+    async with before(recorder()) as proxy:
+        await client.post(proxy.url + PATHS["openai_chat"], json=request)
+        await client.get(proxy.url + "/v1/models")
+    (one,) = proxy.explained
+    assert explanation(one) == "=== a request: nothing to repair"
+
+
+@pytest.mark.parametrize(
+    ("content", "is_told"),
+    [
+        ("the picture follows " + "QUJD" * 1_200, True),
+        ("QUJD" * 100 + " is short", False),
+        ("words without any end " * 1_000, False),
+    ],
+)
+async def test_an_explanation_points_out_base64_that_went_on_as_text(recorder, before, client, content, is_told):
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "QUJD" * 2_000}}
+    said = [{"role": "user", "content": [picture]}, {"role": "tool", "tool_call_id": "c", "content": content}]
+    api = recorder()
+    async with before(api) as proxy:
+        await client.post(proxy.url + PATHS["openai_chat"], json={"messages": said})
+    assert json.loads(api.requests[0]["body"])["messages"] == said
+    words = explanation(proxy.explained[0])
+    assert words.startswith("=== a request: nothing to repair")
+    assert ("note: 1 text of it has long base64 among other words, and it is sent on unchanged" in words) is is_told
+
+
+def test_texts_are_looked_through_for_base64_in_linear_time():
+    body = json.dumps({"a": ["QUJD" * 2_000 + "\n" * 2_000_000 + "two words"]}).encode()
+    began = process_time()
+    assert texts_with_base64(body) == 1
+    assert process_time() - began < 5
 
 
 @pytest.mark.parametrize(

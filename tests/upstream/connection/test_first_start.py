@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import signal
 import sys
@@ -144,6 +145,64 @@ async def test_a_launcher_that_does_nothing_is_given_up_but_not_cut_short(
         assert cache.log[:3] == ["begins slow", "asked slow", "rolled back slow"]
 
 
+def says_and_then(line: str, *then: str) -> UpstreamSettings:
+    """A shell that prints a line on stderr, and then runs these commands."""
+    return UpstreamSettings(
+        command="sh", args=("-c", "; ".join((f"echo {shlex.quote(line)} >&2", *then))), timeout=Timeouts(start=60.0)
+    )
+
+
+SERVES_HTTP = "MCP server listening on http://localhost:3001/mcp"
+RAW_SERVER = f"exec {shlex.quote(sys.executable)} {shlex.quote(str(ROOT / 'tests' / 'servers' / 'raw_stdio.py'))}"
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_program_that_serves_http_instead_is_given_up_long_before_its_limit(
+    changes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(first_start, "HTTP_GRACE", 1.0)
+    web = says_and_then(SERVES_HTTP, "exec sleep 600")
+    with anyio.fail_after(50):  # less than its limit
+        async with opened(changes, web=web) as upstreams:
+            await until(changes, lambda: upstreams["web"].state is UpstreamState.FAILED)
+            assert upstreams["web"].cause is not None
+            assert f"{SERVES_HTTP} (it serves HTTP: give it its option for stdio" in upstreams["web"].cause
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_launched_program_that_serves_http_is_given_up_and_ended_at_once(
+    cache: Cache, changes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(first_start, "HTTP_GRACE", 1.0)
+    npx = cache.folder.parent / "programs" / "npx"
+    # It ignores what an installer is given ten seconds to heed.
+    npx.write_text(f"#!/bin/sh\ntrap '' TERM\necho {shlex.quote(SERVES_HTTP)}\nexec sleep 600\n")
+    with anyio.fail_after(50):
+        async with opened(changes, web=cache.npx("web", start=60.0)) as upstreams:
+            await until(changes, lambda: upstreams["web"].state is UpstreamState.FAILED)
+            cause = upstreams["web"].cause
+    assert cause is not None
+    within = re.match(r"was not ready within ([\d.]+) s; it printed 1 line", cause)
+    assert within is not None
+    assert float(within[1]) < 50
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_server_with_a_second_port_that_answers_on_stdio_a_little_later_is_used(changes: Any) -> None:
+    async with opened(changes, both=says_and_then(SERVES_HTTP, "sleep 1", RAW_SERVER)) as upstreams:
+        await until(changes, lambda: upstreams["both"].state is UpstreamState.READY)
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_server_with_a_second_port_that_is_at_work_is_waited_for(
+    changes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(first_start, "HTTP_GRACE", 2.0)
+    works = f"{shlex.quote(sys.executable)} -c 'import time\\ns = time.time()\\nwhile time.time() < s + 5: pass'"
+    async with opened(changes, both=says_and_then(SERVES_HTTP, works, RAW_SERVER)) as upstreams:
+        await until(changes, lambda: upstreams["both"].state is UpstreamState.READY)
+
+
 async def test_timeout_install_is_the_limit_on_work_too(cache: Cache, changes: Any) -> None:
     async with opened(changes, slow=cache.npx("slow", install=2.0)) as upstreams:
         await until(changes, lambda: upstreams["slow"].state is UpstreamState.FAILED)
@@ -256,6 +315,7 @@ class _Launched:
     """A launcher at work, with so many processes."""
 
     printed = 0
+    serves_http = False
 
     def __init__(self, processes: int) -> None:
         self._processes = processes

@@ -5,7 +5,7 @@ import pytest
 from gateway.config.upstream_settings import UpstreamSettings
 from gateway.errors import FailureCode
 from gateway.upstream.transports.installer_output import AbsentPackage
-from gateway.upstream.transports.printed import Hint, read_printed
+from gateway.upstream.transports.printed import Hint, read_printed, serves_http
 from gateway.upstream.transports.redaction import Secrets
 
 SECRETS = Secrets(UpstreamSettings(command="x", env={"API_TOKEN": "abc-123-secret"}))
@@ -42,6 +42,35 @@ def test_a_program_that_names_an_address_serves_http():
     hint = read_printed(None, 1, "MCP server listening on http://localhost:3001/mcp", SECRETS)
     assert hint is not None
     assert hint.details == {"serves": "HTTP"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "MCP server listening on http://localhost:3001/mcp",
+        "INFO:     Uvicorn running on http://127.0.0.1:8000 (Press CTRL+C to quit)",
+        "Streamable HTTP endpoint available at https://0.0.0.0:8443/mcp",
+        "Listening on port 3000",
+    ],
+)
+def test_servers_say_in_many_words_that_they_serve_http(line: str) -> None:
+    assert serves_http(line)
+    hint = read_printed("a later line", 0, "", SECRETS, serving=line)
+    assert hint == Hint(f"{' '.join(line.split())}; a later line", details={"serves": "HTTP"})
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "MCP server running on stdio",
+        "Using the model at http://localhost:11434",
+        "running with the API at https://api.example.com",
+        "started" + " " * 100_000 + "http://localhost:1",
+        "",
+    ],
+)
+def test_other_addresses_are_not_where_a_program_serves(line: str) -> None:
+    assert not serves_http(line)
 
 
 def test_a_package_that_does_not_exist_explains_more_than_the_last_line() -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from gateway.core import wording
+from gateway.core.model.base64_text import decoded_size
 from gateway.core.model.blocks import Found
 from gateway.core.model.contents import may_be_cut_off, may_move
 from gateway.core.model.effects import Failed, FitImage, Fitted, ImageTarget
@@ -82,7 +83,7 @@ def fit_image_to_profile(
     if outcome.media_type != media_type:
         context.note("converted", f"{media_type} to {outcome.media_type}", source.index)
     elif not is_scaled and outcome.frames == 1:
-        context.note("resized", f"image to {wording.size_words(len(outcome.data) * 3 // 4)}", source.index)
+        context.note("resized", f"image to {wording.size_words(decoded_size(outcome.data))}", source.index)
     handle, url = context.kept(source), context.url(f"keep:{source.key}")
     original = outcome.original if is_scaled else None
     return AsImage(

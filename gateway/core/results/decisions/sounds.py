@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.core import wording
+from gateway.core.model.base64_text import decoded_size
 from gateway.core.model.blocks import Found
 from gateway.core.model.effects import AudioTarget, ConvertAudio, Converted, Failed
 from gateway.core.profiles.profile import AudioRules
@@ -48,7 +49,7 @@ def _converted(context: DecisionContext, source: BlockSource, as_is: AsIs, besid
     if not isinstance(outcome, Converted) or outcome.data == found.data:
         return as_is
     handle = context.kept(source)
-    shown = Found(data=outcome.data, byte_size=len(outcome.data) * 3 // 4, media_type=outcome.media_type)
+    shown = Found(data=outcome.data, byte_size=decoded_size(outcome.data), media_type=outcome.media_type)
     words = None
     if outcome.media_type != media_type:
         context.note("converted", f"{media_type} to {outcome.media_type}", source.index)

@@ -14,8 +14,10 @@
   const LINES = 50;
   const MOST_BLOCKED = 8;
   const SILENT_MS = 3000;
+  const UNHEARD_MS = 5000;
   const CALM_MS = 500;
   const [LEAST_HEIGHT, MOST_HEIGHT] = [60, 1600];
+  const UNSIZED_HEIGHT = 480; // of a page that does not say how high it is
   const METHOD_NOT_FOUND = -32601;
   const REFUSED = -32000;
   const BLOCKED = "ui/notifications/gateway-blocked"; // gateway/serving/console/watch_policy.py
@@ -32,12 +34,23 @@
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const known = new WeakMap();
 
+  function pageOf(frame) {
+    if (!known.has(frame)) known.set(frame, new Page(frame));
+    return known.get(frame);
+  }
+
   addEventListener("message", ({ source, data }) => {
     if (!source) return;
     const frame = [...document.querySelectorAll("[data-app] > iframe")].find((one) => one.contentWindow === source);
-    if (!frame) return;
-    if (!known.has(frame)) known.set(frame, new Page(frame));
-    known.get(frame).take(data);
+    if (frame) pageOf(frame).take(data);
+  });
+
+  /** Watch the pages that were drawn just now: of some, nothing is ever heard. */
+  document.addEventListener("htmx:load", () => {
+    for (const frame of document.querySelectorAll("[data-app] > iframe:not([data-watched])")) {
+      frame.dataset.watched = "";
+      setTimeout(() => pageOf(frame).unheard(), UNHEARD_MS);
+    }
   });
 
   dark.addEventListener("change", () => {
@@ -69,8 +82,16 @@
     /** Say that the page has spoken, which one that failed to load its parts never does. */
     connected() {
       this.hasSpoken = true;
+      this.box.querySelector("[data-silent]")?.setAttribute("hidden", "");
       const count = this.box.querySelector("[data-count]");
       if (count && this.lines === 0) count.textContent = "nothing yet: it is connected, and has asked for nothing";
+    }
+
+    /** Some time has passed: make room for a page that did not ask for any, and say if it said nothing at all. */
+    unheard() {
+      if (!this.frame.style.height) this.frame.style.height = `${UNSIZED_HEIGHT}px`;
+      const notice = this.box.querySelector("[data-silent]");
+      if (notice) notice.hidden = Boolean(this.hasSpoken);
     }
 
     take(message) {
