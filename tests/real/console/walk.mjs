@@ -23,7 +23,9 @@ function watch(page, name) {
   const faults = (found[name] = []);
   const note = (kind, what) => faults.push(`${kind}: ${what}`);
   page.removeAllListeners();
-  page.on("console", (message) => message.type() === "error" && note("console", message.text()));
+  // A request that a newer one of its form replaces, or that a page leaves behind, is aborted: htmx calls that an error.
+  const aborted = /^htmx:(sendAbort|afterRequest)\b/;
+  page.on("console", (message) => message.type() === "error" && !aborted.test(message.text()) && note("console", message.text()));
   page.on("pageerror", (error) => note("script", error.message));
   page.on("request", (request) => {
     if (!request.url().startsWith(origin) && !request.url().startsWith("data:")) note("elsewhere", request.url());

@@ -254,6 +254,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("patient")
 async def test_first_starts_of_one_launcher_install_one_after_another(cache: Cache, changes: Any) -> None:
     names = ["a", "b", "c", "d"]
+    cache.put(*(f"{name}.silent" for name in names))  # with children, they would seem to have started their servers
     settings: dict[str, Any] = {name: cache.npx(name, start=30.0) for name in names}
     async with opened(changes, **settings) as upstreams:
         for count in range(len(names)):
