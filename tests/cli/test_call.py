@@ -129,7 +129,7 @@ def test_hosts_that_are_sent_the_same_are_shown_together(command, pictures, tmp_
 
 
 def test_shaping_for_many_profiles_is_announced(command, pictures, monkeypatch):
-    monkeypatch.setattr(progress, "ANNOUNCED_AFTER", 0.05)
+    monkeypatch.setattr(progress, "ANNOUNCED_AFTER", 0)
     ended = command("call", "pics__picture", "--config", pictures(), "--profile", "all")
     assert re.search(r"^shaping for \d\d profiles(, \d+ done)?$", ended.err, re.MULTILINE)
     assert "shaping" not in command("call", "pics__picture", "--config", pictures(), "--profile", "all", "--json").err

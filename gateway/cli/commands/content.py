@@ -92,7 +92,7 @@ def common(context: typer.Context) -> None:
 def ls(
     owner: Owner = None, pid: Pid = None, gateway: Name = None, config: ConfigFile = None, as_json: AsJson = False
 ) -> int:
-    """List stored content of one owner, oldest first, and say who else has some."""
+    """List stored content of one owner, and say who else has some."""
     listed = _asked({"do": "list", "owner": owner}, pid, gateway, config)
     if as_json:
         say_json(listed)

@@ -241,8 +241,9 @@ class Cluster:
                 found.append(text)
 
         if HOP_SCOPE not in scope:
+            others = await self.replicas.others_now()
             async with anyio.create_task_group() as tasks:
-                for one in self.replicas.others():
+                for one in others:
                     tasks.start_soon(ask, one)
         return found
 

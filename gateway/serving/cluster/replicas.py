@@ -106,13 +106,23 @@ class Replicas:
         self._gone = {one: at for one, at in self._gone.items() if at > before}
         return [one for one in self._known.values() if one.id != self.own.id and one.id not in self._gone]
 
+    async def others_now(self) -> Sequence[Replica]:
+        """Return the other replicas that are there, also those that have come since the last look."""
+        with anyio.move_on_after(_PATIENCE_SECONDS):
+            await self._look_again()
+        return self.others()
+
     async def find(self, replica: str) -> Replica | None:
         """Return another replica, if it is there. One that is not known may have come just now."""
         if replica not in self._known:
-            asked = self._clock()
-            await anyio.sleep(max(0.0, self._looked + _LOOK_AGAIN_SECONDS - asked))
-            await self.look(since=asked)
+            await self._look_again()
         return next((one for one in self.others() if one.id == replica), None)
+
+    async def _look_again(self) -> None:
+        """Look, but not more often than every fifth of a second: those who wait share a look."""
+        asked = self._clock()
+        await anyio.sleep(max(0.0, self._looked + _LOOK_AGAIN_SECONDS - asked))
+        await self.look(since=asked)
 
     def unreachable(self, replica: str) -> None:
         """Count a replica as lost, since nothing listens at its address."""

@@ -34,6 +34,16 @@ async def test_a_replica_that_has_just_come_is_found_however_lately_one_has_look
     assert found == second.own
 
 
+async def test_whoever_asks_for_all_is_told_of_one_that_has_just_come(records: LocalRecords) -> None:
+    first, second = started(records), started(records)
+    first.open_at("http://127.0.0.1:1")
+    await first.look()
+    second.open_at("http://127.0.0.1:2")
+    await second.look()
+    assert first.others() == [], "it looks again after some seconds"
+    assert await first.others_now() == [second.own]
+
+
 async def test_many_looks_for_replicas_that_nobody_knows_are_one(records: LocalRecords) -> None:
     looks: list[None] = []
     first = Replicas(records, Replica(new_id(), ""), 10.0, on_found=lambda: looks.append(None))
