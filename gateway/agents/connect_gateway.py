@@ -131,11 +131,9 @@ class _OverHttp:
             params = {"cursor": cursor} if cursor else {}
             try:
                 page = await self._upstream.request("tools/list", params, timeout=_LISTING)
-            except UpstreamUnavailable as error:
-                if error.failure.code in _UNAUTHORIZED:
-                    raise self._unauthorized() from None
-                raise GatewayUnreachable(error.message, remedy=error.remedy) from None
             except UpstreamError as error:
+                if isinstance(error, UpstreamUnavailable) and error.failure.code in _UNAUTHORIZED:
+                    raise self._unauthorized() from None
                 raise GatewayUnreachable(error.message, remedy=error.remedy) from None
             listed = cast("list[Any]", page.get("tools") or [])
             tools += [_offered(cast("WireObject", tool)) for tool in listed if _is_tool(tool)]

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Collection, Generator, Iterable
 from contextlib import contextmanager, nullcontext
-from threading import Event, Thread, Timer
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -87,30 +87,35 @@ class Wait:
     @contextmanager
     def _repeatedly(self, announce: Callable[[], None]) -> Generator[None]:
         """Context manager that calls `announce` now and then while its body runs, if nothing is shown meanwhile."""
-        done = Event()
 
-        def repeat() -> None:
+        def repeat(done: Event) -> None:
             while not done.wait(AGAIN_EVERY):
                 announce()
 
-        if self._announced:
-            Thread(target=repeat, daemon=True).start()
-        try:
+        with self._beside(repeat):
             yield
-        finally:
-            done.set()
 
     @contextmanager
     def _later(self, announce: Callable[[], None]) -> Generator[None]:
         """Context manager that calls `announce` if its body takes long and nothing is shown meanwhile."""
-        timer = Timer(ANNOUNCED_AFTER, announce)
-        timer.daemon = True
+
+        def wait(done: Event) -> None:
+            if not done.wait(ANNOUNCED_AFTER):
+                announce()
+
+        with self._beside(wait):
+            yield
+
+    @contextmanager
+    def _beside(self, run: Callable[[Event], None]) -> Generator[None]:
+        """Context manager that runs this in a thread, until its event is set, if nothing is shown meanwhile."""
+        done = Event()
         if self._announced:
-            timer.start()
+            Thread(target=run, args=(done,), daemon=True).start()
         try:
             yield
         finally:
-            timer.cancel()
+            done.set()
 
     @contextmanager
     def line(self, words: Callable[[], str]) -> Generator[None]:

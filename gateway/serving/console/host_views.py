@@ -193,14 +193,15 @@ class HostViews:
         envelope: Envelope = lift(shaped.result)
         how = read_of_structured(profile.structured.host, is_alone=not envelope.blocks)
         parts = envelope_parts(envelope, self.shelf)
+        read = _amounts(_read_of(parts, how))
         return {
             "parts": parts,
             "summary": "as it is sent",
             "tone": "kept",
             "problems": [],
             "is_flagged": envelope.is_error,
-            **_amounts(_read_of(parts, how)),
-            "other_characters": characters(parts) - characters(_read_of(parts, how)),
+            **read,
+            "other_characters": characters(parts) - read["characters"],
         }
 
 

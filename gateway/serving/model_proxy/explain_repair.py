@@ -12,8 +12,9 @@ from gateway.core.wording import counted, plain
 
 _LONG = re.compile(r"[A-Za-z0-9+/_-]{80,}={0,2}")
 _LEAST_LEFT = 4_000
-_LEFT = re.compile(rb"[A-Za-z0-9+/]{4000,}={0,2}")
-"""Base64 that costs thousands of tokens where a model reads it as text."""
+_LEFT = re.compile(rb"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{4000,}={0,2}")
+"""Base64 that costs thousands of tokens where a model reads it as text. A run is tried once, from its beginning: from
+each of its characters, those that are a little too short would take thousands of times as long."""
 _MEDIUM = re.compile(r"(?:data:[^,]{0,200},)?[A-Za-z0-9+/\r\n_-]*+={0,2}\s*+")
 _KEPT = 24
 _LONGEST_MODEL = 100

@@ -234,10 +234,18 @@ async def test_an_explanation_points_out_base64_that_went_on_as_text(recorder, b
     assert ("note: 1 text of it has long base64 among other words, and it is sent on unchanged" in words) is is_told
 
 
-def test_texts_are_looked_through_for_base64_in_linear_time():
-    body = json.dumps({"a": ["QUJD" * 2_000 + "\n" * 2_000_000 + "two words"]}).encode()
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("QUJD" * 2_000 + "\n" * 2_000_000 + "two words", 1),
+        (("A" * 3_999 + " ") * 1_000, 0),  # each run is a little too short to count
+        (("A" * 3_999 + " ") * 1_000 + "A" * 4_000, 1),
+    ],
+)
+def test_texts_are_looked_through_for_base64_in_linear_time(text, count):
+    body = json.dumps({"a": [text]}).encode()
     began = process_time()
-    assert texts_with_base64(body) == 1
+    assert texts_with_base64(body) == count
     assert process_time() - began < 5
 
 
