@@ -142,8 +142,8 @@ def loaded_for(config: Path | None, urls: Sequence[str] | None, command: Sequenc
 
 
 def settings_if_any(config: Path | None) -> LoadedSettings:
-    """Return the settings, or the defaults if no file is found."""
-    return load_settings(config)
+    """Return the settings, or the defaults if no file is found, for a command that reaches no upstream."""
+    return load_settings(config, reaches_upstreams=False)
 
 
 def chosen_profiles(settings: Settings, names: Sequence[str], revision: str) -> Mapping[str, Profile]:

@@ -5,7 +5,7 @@ import math
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +49,8 @@ class Start:
     """Whether hosts may calibrate the gateway at any time."""
     record: "RecordOptions | None" = None
     """Where to record what the upstreams answer, if anywhere."""
+    reaches_upstreams: bool = True
+    """False if a recording answers in their place."""
     on_refused: Callable[[Mapping[str, Any]], object] | None = None
     """Called in the event loop with the document of a file that cannot be used, as it is written."""
 
@@ -57,11 +59,12 @@ class Start:
         """Make the input from settings that have just been loaded."""
         path = loaded.path.absolute() if loaded.path is not None else None
         seen = fingerprint(path) if path is not None else None
-        return cls(overlay(loaded.settings), profile, path, seen, overlay)
+        start = cls(overlay(loaded.settings), profile, path, seen, overlay)
+        return replace(start, reaches_upstreams=loaded.reaches_upstreams)
 
     def load(self) -> Settings:
         """Read the settings from the file again; call this in a worker thread. Raises ConfigError."""
-        return self.overlay(load_settings(self.path).settings)
+        return self.overlay(load_settings(self.path, reaches_upstreams=self.reaches_upstreams).settings)
 
     async def refused(self) -> None:
         """Show `on_refused` the file, which cannot be used for whatever reason, if it can at least be read."""

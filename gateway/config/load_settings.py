@@ -33,22 +33,30 @@ class LoadedSettings:
 
     settings: Settings
     path: Path | None
+    reaches_upstreams: bool = True
+    """False: the upstreams' tables may have references without a value, so none of them can be used."""
 
 
 def load_settings(
-    path: Path | None = None, *, environ: Mapping[str, str] = os.environ, cwd: Path | None = None
+    path: Path | None = None,
+    *,
+    environ: Mapping[str, str] = os.environ,
+    cwd: Path | None = None,
+    reaches_upstreams: bool = True,
 ) -> LoadedSettings:
     """Load the settings from `path`, or else $MCP_GATEWAY_CONFIG, ./mcp-gateway.toml, or the user's config folder.
 
     Values are expanded from `environ`; relative folders and commands are relative to the file. `cwd` is the base for
     relative paths to the file itself and for `./mcp-gateway.toml` (default: the working directory).
+    `reaches_upstreams`: False if no upstream is going to be used. References in their tables that have no value here
+    then stay as they are: what needs no server needs no server's secrets.
 
     Raises:
         ConfigError: one line for each problem: file, dotted key, description, remedy. It never shows a value.
     """
     found = find_file(path, environ=environ, cwd=cwd)
     if found is None:
-        return LoadedSettings(_with_token(Settings(), environ), None)
+        return LoadedSettings(_with_token(Settings(), environ), None, reaches_upstreams)
     shown = found
     if cwd is not None and not found.is_absolute():
         found = cwd / found
@@ -58,10 +66,13 @@ def load_settings(
         if path is None and FILE_VARIABLE in environ:
             raise ConfigError(str(error), remedy=f"the file is named by ${FILE_VARIABLE}") from None
         raise
-    return LoadedSettings(_settings(document, found, shown, environ), found)
+    settings = _settings(document, found, shown, environ, reaches_upstreams=reaches_upstreams)
+    return LoadedSettings(settings, found, reaches_upstreams)
 
 
-def _settings(document: Mapping[str, Any], file: Path, shown: Path, environ: Mapping[str, str]) -> Settings:
+def _settings(
+    document: Mapping[str, Any], file: Path, shown: Path, environ: Mapping[str, str], *, reaches_upstreams: bool
+) -> Settings:
     def as_written(location: Location) -> Location:
         return location
 
@@ -76,8 +87,10 @@ def _settings(document: Mapping[str, Any], file: Path, shown: Path, environ: Map
         # Alone: what else seems wrong may be right for a newer gateway.
         raise config_error(str(shown), [Problem(("version",), newer, "update the gateway")])
     expanded, unset = expand(document, {PYTHON_VARIABLE: sys.executable, **environ}, sources)
-    problems += tuple(Problem(as_written(one.location), one.what, one.remedy) for one in unset)
     settings, invalid = validate(Settings, _anchored(expanded, file.parent, environ), renamed=as_written)
+    if settings is not None and not reaches_upstreams:
+        unset = tuple(one for one in unset if one.location[:1] != ("upstreams",))
+    problems += tuple(Problem(as_written(one.location), one.what, one.remedy) for one in unset)
     # References that could not be expanded are still in the document and may cause a second problem.
     reported = {problem.location for problem in problems}
     problems += tuple(problem for problem in invalid if problem.location not in reported)

@@ -110,6 +110,23 @@ def test_a_recorded_call_is_explained(command, folder):
     assert f"{folder}: has no call 999" in missing.err
 
 
+def test_a_replay_needs_no_secrets_of_the_servers(start, command, folder):
+    config = folder.parent / "secret.toml"
+    table = f'[upstreams.pics]\ncommand = "{PICTURES}"\nenv = {{ TOKEN = "${{NOT_SET_HERE}}" }}\n'
+    config.write_text(table)
+    assert "NOT_SET_HERE is not set" in command("tools", "--config", config).err
+    process = start("serve", "--config", config, "--replay", folder)
+    process.initialize("codex")
+    assert "pics__picture" in process.offered()
+    config.write_text(table + "timeout.call = 7\n")
+    reloaded = command("reload", "--pid", process.process.pid)
+    assert (reloaded.code, reloaded.err) == (0, "")
+    assert ended(process)
+    number = next(one["call"] for one in command("explain", "--replay", folder, "--json").json())
+    for words in (("check", "--host", "codex"), ("explain", "--call", number)):
+        assert command(*words, "--replay", folder, "--config", config).code == 0
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

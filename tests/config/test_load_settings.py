@@ -159,6 +159,17 @@ def test_an_unset_variable_of_an_upstream_that_is_switched_off_does_not_matter(t
     assert not load(path).upstreams["files"].enabled
 
 
+def test_what_reaches_no_server_needs_no_servers_secrets(tmp_path):
+    path = write(tmp_path, TABLE + 'env = { A = "${A}", B = "b" }\n')
+    loaded = load_settings(path, environ={}, reaches_upstreams=False)
+    assert loaded.settings.upstreams["files"].env == {"A": "${A}", "B": "b"}
+    assert not loaded.reaches_upstreams
+    path = write(tmp_path, TABLE + 'env = { A = "${A}" }\n[http]\ntoken = "${TOKEN}"\n')
+    with pytest.raises(ConfigError, match="TOKEN is not set") as refused:
+        load_settings(path, environ={}, reaches_upstreams=False)
+    assert "variable A" not in str(refused.value)
+
+
 def test_an_unset_variable_is_reported_once_even_where_the_text_would_not_fit(tmp_path):
     assert failure(write(tmp_path, 'http.port = "${PORT}"\n')).count("http.port") == 1
 

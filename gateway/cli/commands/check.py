@@ -25,6 +25,7 @@ from gateway.cli.known_upstream import only_upstream
 from gateway.cli.print_checkup import print_checkup
 from gateway.cli.record_options import replay_options
 from gateway.cli.terminal import remark, say, say_json
+from gateway.config.load_settings import load_settings
 from gateway.config.schema import Settings
 from gateway.core.profiles.match_profile import known_name
 from gateway.core.wording import plain
@@ -183,7 +184,7 @@ def _settings(server: Sequence[str], config: Path | None, upstream: str | None, 
         return only_upstream(settings_for(config, None), upstream, where="--upstream")
     is_url = len(server) == 1 and server[0].startswith(("http://", "https://"))
     if len(server) == 1 and not is_url and not after_dashes:
-        settings = settings_for(config, None) if config is not None else settings_if_any(None).settings
+        settings = settings_for(config, None) if config is not None else load_settings().settings
         if server[0] in settings.upstreams or config is not None or not _is_program(server[0]):
             return only_upstream(settings, server[0], or_program=config is None)
     if config is not None:

@@ -114,7 +114,22 @@ def fits(recorded: Any, given: Any) -> bool:
         return recorded.keys() == given.keys() and all(fits(item, given[key]) for key, item in recorded.items())
     if is_list(recorded) and is_list(given):
         return len(recorded) == len(given) and all(map(fits, recorded, given))
+    if isinstance(recorded, str) and isinstance(given, str) and HIDDEN in recorded:
+        return _fits_around_secrets(recorded.split(HIDDEN), given)
     return type(recorded) is type(given) and recorded == given
+
+
+def _fits_around_secrets(parts: Sequence[str], given: str) -> bool:
+    """Whether a text has the parts of a recorded one in their order, with anything between them."""
+    first, *middle, last = parts
+    if len(given) < len(first) + len(last) or not (given.startswith(first) and given.endswith(last)):
+        return False
+    at, end = len(first), len(given) - len(last)
+    for part in middle:
+        if (at := given.find(part, at, end)) < 0:
+            return False
+        at += len(part)
+    return True
 
 
 def _nearest(among: Sequence[Exchange], wanted: Mapping[str, Any]) -> Exchange:

@@ -21,6 +21,7 @@ from gateway.upstream.connection.request_context import RequestContext
 from gateway.upstream.recording import recorder
 from gateway.upstream.recording.lines import VERSION
 from gateway.upstream.recording.read_recording import read_recording
+from gateway.upstream.recording.replay import fits
 from tests.servers.http_api import running_api
 from tests.upstream.conftest import SERVERS, raw_stdio
 from tests.upstream.recording.conftest import Open
@@ -162,6 +163,24 @@ async def test_no_secret_is_recorded_and_calls_with_secrets_are_found_again(open
     async with opened(replaying(folder)) as upstream:
         again = await asked(upstream, *call("echo", password="another one", note="with *** in it", safe="kept"))
         assert again["structuredContent"]["arguments"]["note"] == "with *** in it"
+        given = call("echo", password="another one", note=f"with {SECRET} in it", safe="kept")
+        assert await asked(upstream, *given) == again
+
+
+@pytest.mark.parametrize(
+    ("given", "is_equal"),
+    [
+        ("key A and key B.", True),
+        ("key  and key .", True),
+        ("key A and B.", False),
+        ("my key A and key B.", False),
+        ("key A and key B", False),
+        ("key and key .", False),
+        ("key .", False),
+    ],
+)
+def test_around_a_secret_the_text_has_to_be_the_recorded_one(given: str, *, is_equal: bool) -> None:
+    assert fits({"text": ["key *** and key ***."]}, {"text": [given]}) is is_equal
 
 
 async def test_failures_are_replayed_in_their_own_words_and_at_once(opened: Open, folder: Path) -> None:
