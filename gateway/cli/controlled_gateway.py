@@ -13,6 +13,7 @@ import anyio.to_thread
 
 from gateway.config.documents import read_document
 from gateway.config.early_config import keep_introductions
+from gateway.config.fingerprint import fingerprint
 from gateway.config.load_settings import LoadedSettings, load_settings
 from gateway.config.schema import Settings
 from gateway.core.model.caller import Caller
@@ -21,7 +22,6 @@ from gateway.core.tools.instructions import Introductions
 from gateway.errors import ConfigError
 from gateway.runtime import Gateway, run_gateway
 from gateway.serving.control.status_report import Serving
-from gateway.serving.control.watch_config import fingerprint
 
 if TYPE_CHECKING:
     from gateway.serving.mcp.downstream import Downstream

@@ -89,8 +89,6 @@ def assert_gone(pid):
 @pytest.mark.parametrize(
     ("text", "arguments", "message"),
     [
-        ("[gatewy]\n", [], "gatewy: unknown key (did you mean 'gateway'?)"),
-        ("x = \n", [], ":1:5: is not TOML: invalid value"),
         ("", ["--profile", "codx"], "error: no profile is called 'codx' (did you mean 'codex'?)"),
         ("", ["--bogus"], "error: No such option: --bogus"),
         ("", ["htpp"], "'htpp' is not a program on PATH: did you mean --http? A server's command line goes after --"),

@@ -141,9 +141,13 @@ def test_what_is_wrong_with_the_configuration_reaches_the_host_as_from_a_gateway
     ended = []
     for more in ([], ["--shared"]):
         process = start("serve", "--config", config, *more)
-        ended.append((process.wait(), process.rest(process.err)))
+        process.initialize()
+        process.send(id=2, method="tools/list")
+        ended.append(process.answer(2))
+        process.process.stdin.close()
+        assert process.wait() == 2
     assert ended[0] == ended[1]
-    assert ended[0][0] == 2
+    assert "gateway.nosuch: unknown key" in str(ended[0])
 
 
 def test_a_host_that_may_not_attach_is_told_why(host, start, counted):

@@ -23,6 +23,7 @@ from gateway.cli.commands.serve_stdio import opened_stdio, serve_on_stdio
 from gateway.cli.commands.serve_workers import WorkerOptions, run_workers, settings_of_worker, worker_words
 from gateway.cli.controlled_gateway import Start
 from gateway.cli.exit_codes import DONE, TERMINATED, refuse
+from gateway.cli.load_for_host import load_for_host
 from gateway.cli.record_options import RecordFolder, RecordLimit, ReplayFolder, ReplayMatch, recording_options
 from gateway.cli.stop_request import StopRequest
 from gateway.cli.terminal import remark
@@ -32,6 +33,7 @@ from gateway.config.gateway_settings import LogFormat, LogLevel
 from gateway.config.schema import Settings
 from gateway.core.near_names import near_names
 from gateway.core.profiles.match_profile import find_profile
+from gateway.core.profiles.profile import Profile
 from gateway.serving.shared.relay_options import RelayOptions
 from gateway.telemetry import configure_logging
 from gateway.telemetry.trace_export import exporting_traces
@@ -112,16 +114,20 @@ def serve(
         own_part = replayed if own is None else settings_of_worker(replayed, own)
         return served_of(own_part, toolsets, of_project)
 
-    loaded = recording.loaded(config, upstream, command)
-    toolsets = () if http else toolsets_of(toolset, loaded.settings)
-    of_project = next((name for name in toolsets if name != toolset), None)
-    start = replace(Start.of(loaded, chosen, overlay), calibrating=calibrate, record=recording.record)
+    def load() -> tuple[Start, Mapping[str, Profile]]:
+        nonlocal toolsets, of_project
+        loaded = recording.loaded(config, upstream, command)
+        toolsets = () if http else toolsets_of(toolset, loaded.settings)
+        of_project = _of_project(toolsets, toolset)
+        start = replace(Start.of(loaded, chosen, overlay), calibrating=calibrate, record=recording.record)
+        configure_logging(start.settings, debug=started.debug)
+        recording.say(loaded.settings)
+        return start, load_profiles(start.settings)
+
+    toolsets, of_project = (), None
+    start, profiles = load_for_host(load, started.opening, config, toolset)
     settings = start.settings
-    configure_logging(settings, debug=started.debug)
-    recording.say(loaded.settings)
-    profiles = load_profiles(settings)
-    if chosen is not None:
-        find_profile(profiles, chosen)
+    _check_profile(profiles, chosen)
     with exporting_traces(os.environ, settings.gateway.name):
         if http:
             stop = StopRequest()
@@ -174,6 +180,15 @@ def _check_options(
         refuse(
             "--workers goes without --shared, --console, --calibrate, --record and --replay: they are for one process"
         )
+
+
+def _check_profile(profiles: Mapping[str, Profile], chosen: str | None) -> None:
+    if chosen is not None:
+        find_profile(profiles, chosen)
+
+
+def _of_project(toolsets: Sequence[str], chosen: str | None) -> str | None:
+    return next((name for name in toolsets if name != chosen), None)
 
 
 def _become_worker() -> "Worker":

@@ -14,11 +14,12 @@ from gateway.cli.commands.proxy import proxy_beside
 from gateway.cli.commands.serve_stdio import callback_port
 from gateway.cli.controlled_gateway import HostFacingState, Start, controlled_gateway
 from gateway.cli.exit_codes import DONE
+from gateway.cli.load_for_host import refusal_logged
 from gateway.cli.shared_hosts import HostsBeside
 from gateway.config.builtin_profiles import load_profiles
 from gateway.core.model.caller import Caller
 from gateway.core.profiles.match_profile import find_profile
-from gateway.errors import GatewayError
+from gateway.errors import ConfigError, GatewayError
 from gateway.serving.control.status_report import Serving
 from gateway.telemetry import configure_logging
 from gateway.telemetry.trace_export import exporting_traces
@@ -35,7 +36,13 @@ def serve_resident(config: Path | None, *, debug: bool) -> int:
     from gateway.serving.shared.start_gateway import SharedGateway, read_introduction
 
     first = introduced_host(read_introduction())
-    start = Start.of(loaded_for(config, None), None, lambda settings: settings)
+    try:
+        start = Start.of(loaded_for(config, None), None, lambda settings: settings)
+    except ConfigError as error:
+        if config is not None:
+            with refusal_logged(config, str(error), on_stderr=False):
+                pass  # the relay says it too, to its host
+        raise
     assert start.path is not None
     settings = start.settings
     configure_logging(settings, debug=debug)

@@ -56,7 +56,7 @@ async def under_control(
     """Context manager in which `status`, `reload` and the like reach the gateway, and it follows its configuration.
 
     `stop` is called on the command to stop. `load` reads the configuration again, and `seen` is its last fingerprint
-    (`watch_config.fingerprint`); without `load` nothing is watched. `on_applied` is called with the settings in force
+    (`gateway.config.fingerprint`); without `load` nothing is watched. `on_applied` is called with the settings in force
     after each change, `on_refused` after each that cannot be applied.
     """
 

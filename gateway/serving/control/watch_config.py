@@ -4,7 +4,6 @@ Folders are watched, not the file: editors save by renaming, and a ConfigMap's f
 a link that is replaced. Whether the file has really changed is decided by its content.
 """
 
-import hashlib
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
@@ -14,9 +13,10 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
+from gateway.config.fingerprint import fingerprint
+
 logger = logging.getLogger(__name__)
 
-_LARGEST = 16 * 1024 * 1024
 _MOST_LINKS = 20
 _CHECK_MILLISECONDS = 5_000
 """Interval for checking the file without any events: some file systems never send them."""
@@ -25,15 +25,6 @@ _STEP_MILLISECONDS = 50
 _BEGINNING_SECONDS = 0.5
 _RETURN_SECONDS = 0.5
 """How long a file may be missing before that counts: some editors move it away before they write it."""
-
-
-def fingerprint(path: Path) -> bytes | None:
-    """Return a digest of the file's content, or None if it does not exist or cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.sha256(file.read(_LARGEST)).digest()
-    except OSError:
-        return None
 
 
 def folders_of(path: Path) -> frozenset[Path]:

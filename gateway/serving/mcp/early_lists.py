@@ -35,6 +35,28 @@ _PLAIN = {"roots", "elicitation", "sampling"}
 """What a host may declare to be given a list that was prepared: extensions may change what it is offered."""
 
 
+class Acknowledgement(NamedTuple):
+    """The notification by which a host of 2026-07-28 learns that it will hear of changes of these kinds of lists."""
+
+    subscription: str | int
+    heard: frozenset[str]
+    notification: dict[str, Any]
+
+
+def acknowledgement(request: Mapping[str, Any], handshake: Handshake) -> Acknowledgement | None:
+    """Return the acknowledgement of a request to hear of changes of lists; None if it is for anything else."""
+    params = as_object(request.get("params"))
+    wanted = as_object(params.get("notifications"))
+    heard = frozenset(kind for kind in _KINDS if wanted.get(f"{kind}ListChanged") is True)
+    if request["method"] != "subscriptions/listen" or handshake.era != "modern" or set(params) - _LISTEN:
+        return None
+    if not heard or any(value for key, value in wanted.items() if key.removesuffix("ListChanged") not in heard):
+        return None
+    honored = {f"{kind}ListChanged": True for kind in _KINDS if kind in heard}
+    told = {"_meta": {SUBSCRIPTION_ID: request["id"]}, "notifications": honored}
+    return Acknowledgement(request["id"], heard, {"jsonrpc": "2.0", "method": ACKNOWLEDGED, "params": told})
+
+
 class Check(NamedTuple):
     """A list given early: the result for the host, and the request by which the gateway checks it, if it is not asked
     already."""
@@ -55,7 +77,6 @@ class EarlyLists:
         self._envelope: Mapping[str, Any] | None = None
         self._host: tuple[str, Mapping[str, Any]] | None = None
         self._heard: frozenset[str] = frozenset()
-        self._acknowledged: frozenset[str | int] = frozenset()
 
     def asked(self, method: str, params: Mapping[str, Any] | None, handshake: Handshake) -> AskedList | None:
         """Return the list that a request asks for; None if it is not one that is kept."""
@@ -100,28 +121,11 @@ class EarlyLists:
             return None
         return self._kept.read_prepared(key_of_prepared(self.facts.digest, name), revision, method)
 
-    def acknowledge(self, request: Mapping[str, Any], handshake: Handshake) -> dict[str, Any] | None:
+    def acknowledge(self, request: Mapping[str, Any], handshake: Handshake) -> Acknowledgement | None:
         """Return the acknowledgement of a request to hear of changes of lists; None if it is for anything else."""
-        params = as_object(request.get("params"))
-        wanted = as_object(params.get("notifications"))
-        heard = {kind for kind in _KINDS if wanted.get(f"{kind}ListChanged") is True}
-        if request["method"] != "subscriptions/listen" or handshake.era != "modern" or set(params) - _LISTEN:
-            return None
-        if not heard or any(value for key, value in wanted.items() if key.removesuffix("ListChanged") not in heard):
-            return None
-        self._heard |= heard
-        self._acknowledged |= {request["id"]}
-        honored = {f"{kind}ListChanged": True for kind in _KINDS if kind in heard}
-        return {
-            "jsonrpc": "2.0",
-            "method": ACKNOWLEDGED,
-            "params": {"_meta": {SUBSCRIPTION_ID: request["id"]}, "notifications": honored},
-        }
-
-    def is_acknowledged(self, params: Mapping[str, Any] | None) -> bool:
-        """Whether the gateway's acknowledgement with these params says again what the host was given early."""
-        meta = as_object((params or {}).get("_meta"))
-        return bool(self._acknowledged) and meta.get(SUBSCRIPTION_ID) in self._acknowledged
+        if (told := acknowledgement(request, handshake)) is not None:
+            self._heard |= told.heard
+        return told
 
     def is_own(self, request_id: object) -> bool:
         """Whether a request is one that checks a list, so that the host is not to see the answer."""

@@ -20,13 +20,13 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from gateway.core.model.json_safe import read_leniently, to_json_safe
 from gateway.core.model.json_shape import DEEPEST, is_deep, may_be_deep
-from gateway.core.model.json_values import is_dict
-from gateway.core.model.wire import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
+from gateway.core.model.json_values import as_object, is_dict
+from gateway.core.model.wire import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, SUBSCRIPTION_ID
 from gateway.serving.mcp.claim_stdio import claim, is_ready, nothing, size_that_fits, stderr
 from gateway.serving.mcp.early_lists import ACKNOWLEDGED, EarlyLists
 from gateway.serving.mcp.handshake import Handshake, Identity, Refusal
@@ -127,6 +127,7 @@ class EarlyStdio:
         self._waiting_bytes = 0
         self._wake: Callable[[], None] | None = None
         self._is_served = False
+        self._acknowledged: frozenset[str | int] = frozenset()
         self._switch_interval: float | None = None
 
     def start(self) -> None:
@@ -184,7 +185,19 @@ class EarlyStdio:
 
     def is_said(self, method: str, params: Mapping[str, Any] | None) -> bool:
         """Whether the host has been given this notification early: it is not to get it again."""
-        return method == ACKNOWLEDGED and self.lists is not None and self.lists.is_acknowledged(params)
+        meta = as_object((params or {}).get("_meta"))
+        return method == ACKNOWLEDGED and meta.get(SUBSCRIPTION_ID) in self._acknowledged
+
+    def acknowledge(self, subscription: str | int, notification: Mapping[str, Any]) -> None:
+        """Tell the host in the gateway's place that its subscription is heard; the gateway's own word stays here."""
+        if subscription not in self._acknowledged:
+            self._acknowledged |= {subscription}
+            self._reply(notification)
+
+    def give_back(self, taken: Sequence[tuple[dict[str, Any], Arrival]]) -> None:
+        """Have these messages taken again, before all others."""
+        with self._room:
+            self._waiting.extendleft((message, 0, arrival) for message, arrival in reversed(taken))
 
     @property
     def waiting(self) -> int:
@@ -309,7 +322,7 @@ class EarlyStdio:
             and not self._is_served
             and (told := lists.acknowledge(request, self.handshake)) is not None
         ):
-            self._reply(told)
+            self.acknowledge(told.subscription, told.notification)
             return self._keep(request, size)
         asked = None if lists is None else lists.asked(method, request.get("params"), self.handshake)
         if lists is None or asked is None or self._is_served or (early := lists.given(method, asked)) is None:

@@ -21,6 +21,7 @@ from gateway.core.model.json_values import as_object
 from gateway.core.model.wire import INTERNAL_ERROR, text_result
 from gateway.errors import GatewayError
 from gateway.serving.control.protocol import parse_line
+from gateway.serving.mcp.await_configuration import await_configuration
 from gateway.serving.mcp.handshake import Identity, Refusal
 from gateway.serving.shared.attach import GOODBYE
 from gateway.serving.shared.attachment import Attachment, GivenUp, Lost, about, attach, head_of, line_of
@@ -39,6 +40,8 @@ STEADY_SECONDS = 30.0
 LEAVE_SECONDS = 5.0
 """Time for open requests to be answered after the host has closed its end; the gateway itself waits less."""
 
+_UNUSABLE = 2
+"""The exit code of a gateway whose configuration cannot be used."""
 _LAST_WORDS_SECONDS = 1.0
 _INTRODUCTION_SECONDS = 0.05
 _ACKNOWLEDGED = b"subscriptions/acknowledged"
@@ -121,8 +124,14 @@ class _Relay:
             CannotStart, GatewayError, OSError: there is no gateway to attach to at the beginning.
         """
         self._opening.listen(self._wake)
-        if not self._attach_first():
-            return 0
+        try:
+            if not self._attach_first():
+                return 0
+        except CannotStart as error:
+            if error.code != _UNUSABLE:
+                raise
+            if not self._await_configuration(str(error)):
+                return _UNUSABLE
         while True:
             self._woken.wait()
             self._woken.clear()
@@ -263,6 +272,21 @@ class _Relay:
             except Lost:
                 continue
         raise GatewayError("the shared gateway ends as soon as it is started", remedy="see `mcp-gateway logs`")
+
+    def _await_configuration(self, problem: str) -> bool:
+        """Tell the host why there is no gateway, and attach once that is corrected. Return False if the host leaves."""
+        _say_error(problem)
+
+        def again() -> bool | str:
+            try:
+                return self._attach_first()
+            except CannotStart as error:
+                _say_error(str(error))
+                return str(error)
+
+        attached = await_configuration(self._opening, self._shared.config, problem, again)
+        self._opening.listen(self._wake)
+        return bool(attached)
 
     def _attach_again(self) -> str | None:
         """Attach after the gateway has ended. Return why that is not possible, with no attachment then."""

@@ -8,8 +8,9 @@ import anyio
 import pytest
 import watchfiles
 
+from gateway.config.fingerprint import fingerprint
 from gateway.serving.control import watch_config
-from gateway.serving.control.watch_config import fingerprint, folders_of, watch
+from gateway.serving.control.watch_config import folders_of, watch
 
 pytestmark = pytest.mark.anyio
 
