@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
+from gateway.cli.terminal import remark
 from gateway.errors import ConfigError, GatewayError
 from gateway.serving.control.log_file import left_logs
 from gateway.serving.control.records import GatewayRecord, running
+from gateway.system.runtime_dir import passed_over
 
 Pid = Annotated[int | None, typer.Option("--pid", metavar="PID", help="Process id of the gateway.")]
 Name = Annotated[str | None, typer.Option("--name", metavar="NAME", help="Name of the gateway ([gateway] name).")]
@@ -24,6 +26,7 @@ def matching(pid: int | None, name: str | None) -> list[GatewayRecord]:
     Raises:
         GatewayError: no gateway matches.
     """
+    tell_folder()
     there = running()
     found = [record for record in there if pid in (None, record.pid) and name in (None, record.name)]
     if found:
@@ -32,6 +35,12 @@ def matching(pid: int | None, name: str | None) -> list[GatewayRecord]:
         wanted = f"with the id {pid}" if pid is not None else f"called {name!r}"
         raise GatewayError(f"no running gateway {wanted}", remedy=f"there are: {_listed(there)}")
     raise GatewayError("no gateway is running", remedy="; ".join([_NO_GATEWAY, *([_LAST_LOG] if left_logs() else [])]))
+
+
+def tell_folder() -> None:
+    """Say on stderr if gateways are not looked for where the environment says."""
+    if (unused := passed_over()) is not None:
+        remark(f"note: {unused}")
 
 
 def the_one(pid: int | None, name: str | None) -> GatewayRecord:

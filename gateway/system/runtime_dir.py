@@ -11,6 +11,7 @@ PRIVATE_FOLDER = 0o700
 PRIVATE_FILE = 0o600
 
 _APP = "mcp-gateway"
+_NAMED = "XDG_RUNTIME_DIR"
 
 
 def folders() -> tuple[Path, ...]:
@@ -46,8 +47,40 @@ def own_folder() -> Path:
 
 
 def existing_folders() -> tuple[Path, ...]:
-    """Return the folders that exist and can be trusted."""
-    return tuple(folder for folder in folders() if is_private(folder))
+    """Return the folders that exist and can be trusted; for root, first that of a service, if one is named."""
+    own = tuple(folder for folder in folders() if is_private(folder))
+    service = _of_service()
+    return own if service is None else (service, *own)
+
+
+def passed_over() -> str | None:
+    """Say that $XDG_RUNTIME_DIR is set and not used, and what is used in its place; None if it is used, or not set."""
+    named = os.environ.get(_NAMED)
+    if not named or sys.platform != "linux" or _of_service() is not None:
+        return None
+    used = folders()[0]
+    if used.parent == Path(named):
+        return None
+    return f"${_NAMED} ({named}) is not this user's own folder with mode 700, so {used} is used in its place"
+
+
+def _of_service() -> Path | None:
+    """Return the folder that $XDG_RUNTIME_DIR names, if root asks and it is the private one of another user.
+
+    Such is the folder of a systemd unit with a user of its own. Root reaches what is in it, and serves nothing there.
+    """
+    named = os.environ.get(_NAMED)
+    if not named or sys.platform == "win32" or os.geteuid() != 0:
+        return None
+    folder = Path(named) / _APP
+    try:
+        above, found = folder.parent.lstat(), folder.lstat()
+    except OSError:
+        return None
+    are_folders = stat.S_ISDIR(above.st_mode) and stat.S_ISDIR(found.st_mode)
+    is_theirs = above.st_uid == found.st_uid != 0
+    is_closed = not above.st_mode & 0o022 and not found.st_mode & 0o077
+    return folder if are_folders and is_theirs and is_closed else None
 
 
 def is_private(folder: Path) -> bool:

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from gateway.cli.exit_codes import DONE, INTERRUPTED
-from gateway.cli.running_gateways import Name, Pid, matching, the_one
+from gateway.cli.running_gateways import Name, Pid, matching, tell_folder, the_one
 from gateway.cli.terminal import remark, say
 from gateway.errors import ConfigError, GatewayError
 from gateway.serving.control.log_file import last_lines, left_logs
@@ -96,6 +96,7 @@ def _log(pid: int | None, name: str | None) -> tuple[Path, GatewayRecord | None]
         if not ended:
             raise
         return ended[0], None
+    tell_folder()
     left = left_logs()
     if not left:
         raise GatewayError("no gateway is running, and none has left a log")

@@ -11,6 +11,7 @@ from gateway._version import __version__
 from gateway.cli.diagnosis.check_context import CheckContext
 from gateway.cli.diagnosis.findings import CheckResult
 from gateway.config.upstream_settings import UpstreamSettings
+from gateway.system.runtime_dir import passed_over
 
 ABOUT = "environment"
 FAST = ("uvloop", "httptools") if sys.platform != "win32" else ("httptools",)
@@ -26,7 +27,11 @@ async def check_environment(context: CheckContext) -> list[CheckResult]:
         for upstream in context.settings.upstreams.values()
         if upstream.enabled and upstream.command is not None
     }
-    return [*_python(sys.version_info[:2]), *_extras(missing), *_path(context.environ.get("PATH"), programs)]
+    found = [*_python(sys.version_info[:2]), *_extras(missing), *_path(context.environ.get("PATH"), programs)]
+    if (unused := passed_over()) is not None:
+        text = "chmod 700 it if it is yours; until then, gateways are found only by who has the same folder"
+        found.append(CheckResult(ABOUT, "warning", unused, text))
+    return found
 
 
 def program_path(upstream: UpstreamSettings, environ: Mapping[str, str]) -> str | None:

@@ -33,7 +33,7 @@ from gateway.serving.control.server import Commands, answer_callers
 from gateway.serving.control.status_report import Running, Serving, report
 from gateway.serving.control.watch_config import watch
 from gateway.system.background_tasks import background_tasks
-from gateway.system.runtime_dir import own_folder
+from gateway.system.runtime_dir import own_folder, passed_over
 from gateway.telemetry import make_formatter
 
 if TYPE_CHECKING:
@@ -120,6 +120,8 @@ def _operation(serving: Serving, reloader: Reloader) -> "Operation":
 
 def control_folder() -> Path | None:
     """Return the folder in which commands find the gateway; None if there is none, which the log says."""
+    if (unused := passed_over()) is not None:
+        logger.warning("%s", unused)
     try:
         return own_folder()
     except OSError as error:

@@ -114,7 +114,9 @@ async def _converse(
             if isinstance(request, dict) and request.get("command") == "attach" and commands.attach is not None:
                 callers.discard(stream)  # it stays as long as its host, and has a limit of its own
                 return await _attached(stream, rest, request, commands.attach)
-            reply, stopping = (request, False) if isinstance(request, bytes) else await _reply(request, commands)
+            reply, stopping = (
+                (request, False) if isinstance(request, bytes) else await _reply(request, commands, _by(stream))
+            )
             with anyio.move_on_after(_SAYING):
                 await stream.send(reply)
     except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
@@ -194,6 +196,14 @@ def _is_foreign(stream: SocketStream) -> bool:
     return peer is not None and peer.user not in (os.geteuid(), 0)
 
 
+def _by(stream: SocketStream) -> str:
+    """Return words for the log: which process asks, as far as the system says so."""
+    peer = peer_of(stream.extra_attributes[SocketAttribute.raw_socket]())
+    if peer is None:
+        return ""
+    return f" by user {peer.user}" if peer.pid is None else f" by process {peer.pid} of user {peer.user}"
+
+
 async def _attached(stream: SocketStream, rest: bytes, request: dict[str, Any], attach: Attach) -> None:
     try:
         await attach(request, stream, rest)
@@ -242,8 +252,8 @@ async def _incoming(stream: SocketStream, rest: bytes) -> AsyncGenerator[bytes]:
         yield piece
 
 
-async def _reply(request: dict[str, Any], commands: Commands) -> tuple[bytes, bool]:
-    """Return the answer, and whether the gateway is to stop after it."""
+async def _reply(request: dict[str, Any], commands: Commands, by: str) -> tuple[bytes, bool]:
+    """Return the answer, and whether the gateway is to stop after it. `by` says for the log who asks."""
     try:
         match request.get("command"):
             case "status":
@@ -252,7 +262,7 @@ async def _reply(request: dict[str, Any], commands: Commands) -> tuple[bytes, bo
                 logger.info("asked to read the configuration again")
                 return _bounded(protocol.result(await commands.reload())), False
             case "stop":
-                logger.info("asked to stop")
+                logger.info("asked to stop%s", by)
                 return protocol.result({"grace": commands.grace}), True
             case "login" | "logout" if commands.logins is not None:
                 return _bounded(protocol.result(await commands.logins(request))), False
