@@ -16,7 +16,7 @@ from typing import Any
 
 from gateway.core.model.json_values import as_object
 from gateway.core.model.turn import Answer, Media, Part, Turn, Words
-from gateway.core.model_apis.completions import ToolCall, as_json, chunks_as_json, gathered, parsed, tool_call
+from gateway.core.model_apis.completions import ToolCall, chunks_as_json, completion_with, gathered, parsed, tool_call
 from gateway.core.model_apis.requests.found_results import Finder, FoundTurn, Native, RepairedTurn
 from gateway.core.model_apis.requests.request_edits import WriteTurn, following, put_content
 from gateway.core.model_apis.sdk_json import numbered_objects, objects_without_nulls, without_nulls
@@ -45,22 +45,24 @@ def tool_calls(completion: Any) -> tuple[ToolCall, ...]:
     """Return the tool_use blocks in order, but not the API's own tool calls. Raises InvalidRequest: no message."""
     return tuple(
         tool_call(block.get("id"), block.get("name"), block.get("input"))
-        for block in objects_without_nulls(as_json(completion).get("content"))
+        for block in _blocks(completion)
         if block.get("type") == "tool_use"
     )
 
 
 def assistant_messages(completion: Any) -> list[dict[str, Any]]:
     """Return the assistant's message; empty if the model said nothing, because the content must not be empty."""
-    blocks = [
-        without_nulls(block, *_ONLY_ANSWERED) for block in objects_without_nulls(as_json(completion).get("content"))
-    ]
+    blocks = [without_nulls(block, *_ONLY_ANSWERED) for block in _blocks(completion)]
     # "text content blocks must be non-empty" applies to requests only.
     content = [block for block in blocks if block.get("type") != "text" or str(block.get("text", "")).strip()]
     for block in content:
         if isinstance(block.get("input"), str):
             block["input"] = {}  # malformed, and answered as such; the API accepts only objects
     return [{"role": "assistant", "content": content}] if content else []
+
+
+def _blocks(completion: Any) -> list[dict[str, Any]]:
+    return objects_without_nulls(completion_with(completion, "content")["content"])
 
 
 def joined(chunks: Iterable[Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import pybase64
 
 from gateway.core.model.json_values import as_object, is_list, is_object
 from gateway.core.model.turn import Answer, Media, Part, Turn, Words
-from gateway.core.model_apis.completions import ToolCall, as_json, chunks_as_json, gathered, parsed, tool_call
+from gateway.core.model_apis.completions import ToolCall, chunks_as_json, completion_with, gathered, parsed, tool_call
 from gateway.core.model_apis.sdk_json import objects_without_nulls
 from gateway.core.model_apis.tool_schemas.input_schemas import parameters
 from gateway.core.tools.catalogue.names import NameRules
@@ -59,7 +59,7 @@ def assistant_messages(completion: Any) -> list[dict[str, Any]]:
 
 
 def _content(completion: Any) -> list[dict[str, Any]]:
-    message = as_object(as_object(as_json(completion).get("output")).get("message"))
+    message = as_object(as_object(completion_with(completion, "output").get("output")).get("message"))
     return objects_without_nulls(message.get("content"))
 
 

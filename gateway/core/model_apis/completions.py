@@ -3,11 +3,15 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from gateway.core.model.json_values import as_object, is_dict, is_list, is_object
 from gateway.core.model_apis.sdk_json import objects_without_nulls, without_nulls
+from gateway.core.wording import plain
 from gateway.errors import InvalidRequest
+
+_LONGEST_SHOWN = 500
+_SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -48,13 +52,14 @@ def function_calls(calls: Any) -> tuple[ToolCall, ...]:
 
 def first_message(completion: Any) -> Mapping[str, Any]:
     """Return the message of the first choice, in OpenAI's original form. Raises InvalidRequest: not a completion."""
-    choices = objects_without_nulls(as_json(completion).get("choices"))
-    return as_object(choices[0].get("message") if choices else None)
+    answered = completion_with(completion, "choices")
+    choices = objects_without_nulls(answered["choices"])
+    return as_object((choices or [_not_a_completion(answered, "choices")])[0].get("message"))
 
 
 def only_message(completion: Any) -> Mapping[str, Any]:
     """Return the message of a completion without choices. Raises InvalidRequest: not a completion."""
-    return as_object(as_json(completion).get("message"))
+    return as_object(completion_with(completion, "message")["message"])
 
 
 def assistant_message(message: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,6 +67,28 @@ def assistant_message(message: Mapping[str, Any]) -> dict[str, Any]:
     calls = [without_nulls(call, "index") for call in objects_without_nulls(message.get("tool_calls"))]
     kept = without_nulls(message, "tool_calls")
     return {"content": "", **kept, "role": "assistant", **({"tool_calls": calls} if calls else {})}
+
+
+def completion_with(completion: Any, *members: str) -> Mapping[str, Any]:
+    """Convert a completion to wire JSON (`as_json`). It has at least one of the members, by which its API is known.
+
+    Raises:
+        InvalidRequest: it is another API's, an error, or no completion at all.
+    """
+    answered = as_json(completion)
+    if all(answered.get(member) is None for member in members):
+        _not_a_completion(answered, *members)
+    return answered
+
+
+def _not_a_completion(answered: Mapping[str, Any], *members: str) -> NoReturn:
+    if error := answered.get("error"):
+        said = as_object(error).get("message", error)
+        raise InvalidRequest(f"this is an error of the model API, not a completion: {plain(str(said), _LONGEST_SHOWN)}")
+    given = [plain(key, 40) for key, value in answered.items() if value not in (None, [], {})]
+    there = ", ".join(given[:_SHOWN]) or "nothing"
+    wanted = " or ".join(repr(member) for member in members)
+    raise InvalidRequest(f"this is not a completion of the chosen API: it needs {wanted}, and has {there}")
 
 
 def as_json(completion: Any) -> Mapping[str, Any]:

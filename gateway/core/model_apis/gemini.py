@@ -22,7 +22,7 @@ from gateway.core.model.blocks import Block
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.json_values import as_dict, as_object
 from gateway.core.model.turn import Answer, Media, Part, Turn, Words
-from gateway.core.model_apis.completions import ToolCall, as_json, chunks_as_json, tool_call
+from gateway.core.model_apis.completions import ToolCall, chunks_as_json, completion_with, tool_call
 from gateway.core.model_apis.requests.find_lines import handles_in
 from gateway.core.model_apis.requests.found_results import Finder, FoundTurn, RepairedTurn, Where
 from gateway.core.model_apis.requests.request_edits import WriteTurn, value_at
@@ -71,7 +71,12 @@ def assistant_messages(completion: Any) -> list[dict[str, Any]]:
 
 
 def _parts(completion: Any) -> list[dict[str, Any]]:
-    candidates = objects_without_nulls(as_json(completion).get("candidates"))
+    # A refused prompt has no candidates.
+    return _parts_of(completion_with(completion, "candidates", "promptFeedback", "usageMetadata", "responseId"))
+
+
+def _parts_of(answered: Mapping[str, Any]) -> list[dict[str, Any]]:
+    candidates = objects_without_nulls(answered.get("candidates"))
     return objects_without_nulls(as_object(candidates[0].get("content")).get("parts")) if candidates else []
 
 
@@ -81,7 +86,7 @@ def joined(chunks: Iterable[Any]) -> dict[str, Any]:
     Text is concatenated except across a signature, which has to stay in its own part.
     """
     parts: list[dict[str, Any]] = []
-    for part in (part for chunk in chunks_as_json(chunks) for part in _parts(chunk)):
+    for part in (part for chunk in chunks_as_json(chunks) for part in _parts_of(chunk)):
         text = part.get("text")
         if parts and isinstance(text, str) and _goes_on(parts[-1], part):
             parts[-1] = {**parts[-1], **part, "text": parts[-1]["text"] + text}

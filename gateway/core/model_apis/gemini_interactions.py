@@ -12,7 +12,7 @@ from typing import Any
 
 from gateway.core.model.json_values import as_object
 from gateway.core.model.turn import Answer, Part, Turn, Words
-from gateway.core.model_apis.completions import ToolCall, as_json, chunks_as_json, gathered, parsed, tool_call
+from gateway.core.model_apis.completions import ToolCall, chunks_as_json, completion_with, gathered, parsed, tool_call
 from gateway.core.model_apis.sdk_json import objects_without_nulls
 from gateway.core.model_apis.tool_schemas.input_schemas import parameters
 from gateway.core.model_apis.turns.references import gemini_uri
@@ -57,7 +57,7 @@ def assistant_messages(completion: Any) -> list[dict[str, Any]]:
 
 
 def _steps(completion: Any) -> list[dict[str, Any]]:
-    answered = as_json(completion)
+    answered = completion_with(completion, "steps", "outputs", "status")
     return objects_without_nulls(answered.get("steps") or answered.get("outputs"))
 
 

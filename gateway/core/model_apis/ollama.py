@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gateway.core.model.base64_text import mend
-from gateway.core.model.json_values import as_list
+from gateway.core.model.json_values import as_list, as_object
 from gateway.core.model.turn import Answer, Media, Part, Turn, Words, reply_messages
 from gateway.core.model_apis.completions import (
     ToolCall,
@@ -53,7 +53,7 @@ def joined(chunks: Iterable[Any]) -> dict[str, Any]:
     """Join the lines of a stream into a response. Raises InvalidRequest: there are no lines."""
     message: dict[str, Any] = {}
     for chunk in chunks_as_json(chunks):
-        gathered(message, without_nulls(only_message(chunk)), "role")
+        gathered(message, without_nulls(as_object(chunk.get("message"))), "role")
     return {"message": message}
 
 

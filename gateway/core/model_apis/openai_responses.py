@@ -14,7 +14,7 @@ from typing import Any
 
 from gateway.core.model.json_values import as_object
 from gateway.core.model.turn import Answer, Media, Part, Turn, Words
-from gateway.core.model_apis.completions import ToolCall, as_json, chunks_as_json, tool_call
+from gateway.core.model_apis.completions import ToolCall, chunks_as_json, completion_with, tool_call
 from gateway.core.model_apis.requests.found_results import Finder, FoundTurn, Native, RepairedTurn
 from gateway.core.model_apis.requests.request_edits import WriteTurn, following, put_content
 from gateway.core.model_apis.sdk_json import numbered_objects, objects_without_nulls, without_nulls
@@ -55,14 +55,14 @@ def tool_calls(completion: Any) -> tuple[ToolCall, ...]:
     """Return the function calls of the output, in order. Raises InvalidRequest: `completion` is not a response."""
     return tuple(
         tool_call(item.get("call_id"), item.get("name"), item.get("arguments"))
-        for item in objects_without_nulls(as_json(completion).get("output"))
+        for item in objects_without_nulls(completion_with(completion, "output").get("output"))
         if item.get("type") == "function_call"
     )
 
 
 def assistant_messages(completion: Any) -> list[dict[str, Any]]:
     """Return every item of the output in the form for input."""
-    return [_item(item) for item in objects_without_nulls(as_json(completion).get("output"))]
+    return [_item(item) for item in objects_without_nulls(completion_with(completion, "output").get("output"))]
 
 
 def _item(item: dict[str, Any]) -> dict[str, Any]:

@@ -74,8 +74,8 @@ def test_what_goes_back_is_what_the_sdks_take() -> None:
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-@pytest.mark.parametrize("nothing", [{}, {"choices": None, "message": [], "output": 3, "steps": {}}])
-def test_an_answer_of_another_shape_has_no_calls(name: str, nothing: Any) -> None:
+def test_an_answer_of_another_shape_has_no_calls(name: str) -> None:
+    nothing: dict[str, Any] = {"choices": [{"message": 5}], "message": [], "output": 3, "steps": {}}
     assert DIALECTS[name].tool_calls(nothing) == ()
     assert all(isinstance(message, dict) for message in DIALECTS[name].assistant_messages(nothing))
     with pytest.raises(InvalidRequest):
