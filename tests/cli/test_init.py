@@ -33,6 +33,23 @@ def test_a_file_that_is_there_is_never_written_over_unasked(command):
     assert file.read_text().startswith("# The configuration of mcp-gateway")
 
 
+def test_a_configuration_that_is_used_already_is_not_hidden_unasked(command, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    own = tmp_path / "config" / "mcp-gateway" / "mcp-gateway.toml"
+    assert command("init", own, "--command", "time=uvx mcp-server-time").code == 0
+    ended = command("init")
+    assert (ended.code, ended.out) == (2, "")
+    assert f"{own} is your configuration already (`mcp-gateway add` and `import` go on with it" in ended.err
+    assert not Path("mcp-gateway.toml").exists()
+    ended = command("init", ".")
+    assert ended.code == 0
+    assert (
+        f"found in this folder only; elsewhere, name it with --config; {own} is used there, and not here" in ended.out
+    )
+    assert f"{own} is used in other folders, and not in this one" in command("doctor").out
+    assert command("init").err == "error: mcp-gateway.toml: exists already (--force overwrites it)\n"
+
+
 def test_the_path_may_be_a_folder_or_a_file_to_be(command, tmp_path):
     assert command("init", tmp_path, "--yes").code == 0
     assert (tmp_path / "mcp-gateway.toml").is_file()

@@ -24,7 +24,10 @@ from gateway.hosts.config_files.starter_config import HEAD, first_configuration,
 
 
 def init(
-    path: Annotated[str, typer.Argument(metavar="[PATH]", help="The file to write, or its folder.")] = FILE_NAME,
+    path: Annotated[
+        str | None,
+        typer.Argument(metavar="[PATH]", help=f"The file, or its folder. Default: {FILE_NAME} here."),
+    ] = None,
     upstream: Annotated[
         list[str] | None, typer.Option("--upstream", metavar="NAME=URL", help="A running server. Repeatable.")
     ] = None,
@@ -37,10 +40,15 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> int:
     """Write a first mcp-gateway.toml, with comments."""
-    file = _file(path)
-    before = read_bytes(file)
+    file = _file(FILE_NAME if path is None else path)
+    before, in_force = read_bytes(file), _in_force_elsewhere(file)
     if before is not None and not force:
         raise ConfigError("exists already", where=str(file), remedy="--force overwrites it")
+    if in_force is not None and path is None:
+        raise ConfigError(
+            f"{in_force} is your configuration already",
+            remedy="`mcp-gateway add` and `import` go on with it; `mcp-gateway init .` begins one for this folder",
+        )
     upstreams = upstreams_of(upstream or (), command or ())
     asks = not upstreams and not yes and sys.stdin.isatty()
     found = _found(file, probe=asks) if not upstreams else ImportPlan((), "")
@@ -55,10 +63,17 @@ def init(
             say(f"{name}: its working folder is {table['cwd']}, where its arguments name files")
     say(f"{file.absolute()}: written, with {counted(count, 'upstream')}")
     if file.absolute() == next(config_candidates()).absolute():
-        own = list(config_candidates())[-1]
-        say(f"it is found in this folder only; elsewhere, name it with --config, or write {own} instead")
+        own = in_force or list(config_candidates())[-1]
+        instead = f"{own} is used there, and not here" if in_force else f"or write {own} instead"
+        say(f"it is found in this folder only; elsewhere, name it with --config{';' if in_force else ','} {instead}")
     _say_next(file, None if count else found)
     return DONE
+
+
+def _in_force_elsewhere(file: Path) -> Path | None:
+    """Return the configuration that commands use in this folder if it is there, and is not the file to write."""
+    found = find_file(None, environ=os.environ)
+    return found if found is not None and found.is_file() and found.absolute() != file.absolute() else None
 
 
 def _file(path: str) -> Path:

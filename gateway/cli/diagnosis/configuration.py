@@ -96,18 +96,21 @@ def _judged_for(here: frozenset[str], profiles: Mapping[str, Profile]) -> CheckR
 
 
 def _contents(loaded: LoadedSettings) -> Iterator[CheckResult]:
-    add = (
-        "mcp-gateway import takes over what other hosts have, mcp-gateway init begins a new file; "
-        'or write [upstreams.NAME] with command = "..." or url = "..."'
-    )
+    add = "mcp-gateway import takes over what other hosts have, mcp-gateway add adds a server"
+    written = 'or write [upstreams.NAME] with command = "..." or url = "..."'
     if loaded.path is None:
         looked = " and ".join(str(place) for place in config_candidates())
-        yield CheckResult(ABOUT, "problem", f"there is no configuration: looked for {looked}", add)
+        begin = f"{add}, mcp-gateway init begins a new file; {written}"
+        yield CheckResult(ABOUT, "problem", f"there is no configuration: looked for {looked}", begin)
         return
     upstreams = loaded.settings.upstreams
     yield CheckResult(ABOUT, "ok", f"{loaded.path}: {counted(len(upstreams), 'upstream')}")
+    here, *others = (place.absolute() for place in config_candidates())
+    if loaded.path.absolute() == here and others and others[0].is_file():
+        text = f"{others[0]} is used in other folders, and not in this one"
+        yield CheckResult(ABOUT, "ok", text, f"mcp-gateway doctor --config {others[0]} examines it")
     if not upstreams:
-        yield CheckResult(ABOUT, "problem", "no upstream is configured: there will be no tools", add)
+        yield CheckResult(ABOUT, "problem", "no upstream is configured: there will be no tools", f"{add}; {written}")
     elif not any(upstream.enabled for upstream in upstreams.values()):
         first = next(iter(upstreams))
         text = "no upstream is enabled: there will be no tools"
