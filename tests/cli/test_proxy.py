@@ -176,3 +176,10 @@ def test_what_cannot_be_used_is_said_in_a_line(command, arguments, words):
     assert ended.code == 2
     assert words in ended.err
     assert ended.err.count("\n") == 1
+
+
+def test_a_proxy_beside_people_with_tokens_says_that_their_content_is_not_restored(start, api, pictures):
+    tokens = '[access.tokens.alice]\ntoken = "a-token-of-alice-1234"\n'
+    config = pictures(f'{tokens}[model_proxy]\nto = "{api.url}"\nport = 0\n')
+    process = start("serve", "--config", config, "--http", "--port", "0")
+    process.line_with("it restores no content of callers with an access token of their own")

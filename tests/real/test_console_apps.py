@@ -185,6 +185,8 @@ def test_pages_of_apps_in_a_browser(chromium: str, node_modules: Path, tmp_path:
         assert f"{origin} ({directive})" in seen["blocked"], seen["blocked"]
     assert "eval" not in seen["blocked"], "pages try that, and go on without it"
     assert seen["silent"].startswith("Blocked by the browser: eval (script-src). ")
+    assert "MCP Apps have no way to declare it" in seen["silent"]
+    assert "(eval)" not in seen["blocked"]
     assert (seen["spokenFor"], seen["isHeard"]) == (False, True)
     assert seen["unheard"].startswith("The page has not said anything yet. It may be no MCP App, or what it needs was")
     assert seen["unsized"] == 480

@@ -115,7 +115,7 @@ async def proxy_beside(gateway: "Gateway", settings: Settings, *, essential: boo
                 settings.model_proxy,
                 gateway.repairer(),
                 owner=owner,
-                on_bound=_announcing(settings),
+                on_bound=_announcing(settings, beside=essential),
                 check_size=gateway.router.admission.check_size,
             )
         except GatewayError as error:
@@ -129,7 +129,7 @@ async def proxy_beside(gateway: "Gateway", settings: Settings, *, essential: boo
         tasks.cancel_scope.cancel()
 
 
-def _announcing(settings: Settings) -> Callable[[int], None]:
+def _announcing(settings: Settings, *, beside: bool = False) -> Callable[[int], None]:
     from gateway.serving.model_proxy import base_urls
 
     def bound(port: int) -> None:
@@ -137,6 +137,8 @@ def _announcing(settings: Settings) -> Callable[[int], None]:
         lines = [f"model proxy before {settings.model_proxy.to}; base urls for clients:"]
         clients = {url: [api for api, its in urls.items() if its == url] for url in urls.values()}
         lines += [f"  {url}  {', '.join(apis)}" for url, apis in clients.items()]
+        if beside and (settings.access.tokens or settings.access.issuers):
+            lines += ["  it restores no content of callers with an access token of their own: see docs/proxy.md"]
         if settings.logging.format == "json":
             announce(logger, " ".join(" ".join(line.split()) for line in lines))
         else:

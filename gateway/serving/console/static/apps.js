@@ -173,6 +173,7 @@
       if (this.blocked.has(what) || this.blocked.size >= MOST_BLOCKED || !notice) return;
       this.blocked.add(what);
       notice.querySelector("span").textContent = [...this.blocked].join(", ");
+      notice.querySelector("[data-blocked-eval]").hidden = ![...this.blocked].some((one) => one.startsWith("eval "));
       notice.hidden = false;
     }
 
