@@ -67,7 +67,11 @@ def chosen(pid: int | None, name: str | None, everyone: bool) -> Sequence[Gatewa
 
 
 def _listed(records: Sequence[GatewayRecord]) -> str:
-    return ", ".join(f"{record.pid} ({record.name}, {record.config or 'no file'})" for record in records)
+    return ", ".join(
+        f"{record.pid} ({record.name}, {record.config or 'no file'}, "
+        f"for {since(datetime.fromtimestamp(record.started, UTC).isoformat())})"
+        for record in records
+    )
 
 
 def since(moment: str) -> str:

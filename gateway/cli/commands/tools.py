@@ -1,7 +1,6 @@
 """`mcp-gateway tools`: list the tools that a host would be offered."""
 
 import re
-import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -240,7 +239,7 @@ def _mark(tool: dict[str, Any]) -> str:
 
 
 def _what_it_does(tool: dict[str, Any]) -> str:
-    """Return the first line of the description; on a terminal, to save space, only its first sentence."""
+    """Return the first sentence of the description's first line. With --json, all of it is there."""
     lines = str(tool.get("description") or tool.get("title") or "").strip().splitlines()
     line = lines[0] if lines else ""
-    return _SENTENCE_END.split(line, maxsplit=1)[0] if sys.stdout.isatty() else line
+    return _SENTENCE_END.split(line, maxsplit=1)[0]

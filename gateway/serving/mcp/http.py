@@ -211,6 +211,13 @@ async def serve_http(
     await serve(app, listening, on_bound=on_bound, on_stop=app.state.draining.begin, until=app.state.drain.over)
 
 
+_TOOL_API = "/openapi.json   each tool as POST /tools/<name>, for programs without MCP\n"
+
+
+def _has(request: Request, path: str) -> bool:
+    return any(getattr(route, "path", None) == path for route in request.app.routes)
+
+
 def _front_page(identity: Identity, request: Request) -> Response:
     found = request.scope.get(IDENTIFIED_SCOPE)
     with_token = f", with the token {found.token}" if isinstance(found, Identified) and found.token else ""
@@ -222,6 +229,7 @@ def _front_page(identity: Identity, request: Request) -> Response:
         "/mcp/<profile>, /sse/<profile>   the same, with a host profile chosen explicitly\n"
         "/mcp/<profile>/<toolset>         the same, with a toolset; the profile auto is that of the host\n"
         "/content        stored content: POST takes it in, signed links hand it out\n"
+        f"{_TOOL_API if _has(request, '/openapi.json') else ''}"
         f"{who}"
     )
 

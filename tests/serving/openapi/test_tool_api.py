@@ -116,6 +116,7 @@ def at(document: Any, reference: str) -> Any:
 async def test_the_document_is_valid_and_all_its_references_lead_somewhere(api: Api) -> None:
     async with served(of(api)) as there:
         document = (await there.client.get("/openapi.json")).json()
+        assert "/openapi.json   each tool as POST /tools/<name>" in (await there.client.get("/")).text
     validate(document)
     assert document["servers"] == [{"url": str(there.client.base_url).rstrip("/")}]
     assert document["info"] == {"title": "mine", "version": "1.0"}
