@@ -13,7 +13,6 @@ import anyio.to_thread
 
 from gateway.config.documents import read_document
 from gateway.config.early_config import keep_introductions
-from gateway.config.fingerprint import fingerprint
 from gateway.config.load_settings import LoadedSettings, load_settings
 from gateway.config.schema import Settings
 from gateway.core.model.caller import Caller
@@ -58,8 +57,7 @@ class Start:
     def of(cls, loaded: LoadedSettings, profile: str | None, overlay: Callable[[Settings], Settings]) -> "Start":
         """Make the input from settings that have just been loaded."""
         path = loaded.path.absolute() if loaded.path is not None else None
-        seen = fingerprint(path) if path is not None else None
-        start = cls(overlay(loaded.settings), profile, path, seen, overlay)
+        start = cls(overlay(loaded.settings), profile, path, loaded.seen, overlay)
         return replace(start, reaches_upstreams=loaded.reaches_upstreams)
 
     def load(self) -> Settings:

@@ -14,6 +14,7 @@ from gateway._version import __version__
 from gateway.cli.exit_codes import UNUSABLE
 from gateway.config.early_config import read_greeting, toolsets_of_host
 from gateway.config.find_config import find_file
+from gateway.config.fingerprint import fingerprint
 from gateway.config.schema import Settings
 from gateway.errors import ConfigError, ProfileError
 from gateway.telemetry import configure_logging
@@ -36,10 +37,11 @@ def load_for_host(
     Raises:
         ConfigError, ProfileError: it cannot be used, and there is no host or no file that could be waited for.
     """
+    file = find_file(config, environ=os.environ)
+    seen = None if file is None else fingerprint(file)
     try:
         return load()
     except (ConfigError, ProfileError) as error:
-        file = find_file(config, environ=os.environ)
         if opening is None or opening.is_by_hand or file is None:
             raise
         problem = str(error)
@@ -54,7 +56,7 @@ def load_for_host(
             return str(error)
 
     with refusal_logged(file, problem):
-        found = await_configuration(opening, file, problem, again)
+        found = await_configuration(opening, file, seen, problem, again)
         if found is None:
             raise typer.Exit(UNUSABLE)
         logger.info("the configuration is corrected: the host is served from now on")

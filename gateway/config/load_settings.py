@@ -10,6 +10,7 @@ from typing import Any, cast
 from gateway.config.documents import read_document
 from gateway.config.expansion import expand
 from gateway.config.find_config import FILE_VARIABLE, absolute_path, find_file
+from gateway.config.fingerprint import fingerprint
 from gateway.config.foreign import translate_document
 from gateway.config.problems import Location, Problem, config_error
 from gateway.config.schema import FILE_VERSION, Settings
@@ -35,6 +36,8 @@ class LoadedSettings:
     path: Path | None
     reaches_upstreams: bool = True
     """False: the upstreams' tables may have references without a value, so none of them can be used."""
+    seen: bytes | None = None
+    """The file's fingerprint from before it was read: what is written meanwhile is a change."""
 
 
 def load_settings(
@@ -60,6 +63,7 @@ def load_settings(
     shown = found
     if cwd is not None and not found.is_absolute():
         found = cwd / found
+    seen = fingerprint(found)
     try:
         document = read_document(found)
     except ConfigError as error:
@@ -67,7 +71,7 @@ def load_settings(
             raise ConfigError(str(error), remedy=f"the file is named by ${FILE_VARIABLE}") from None
         raise
     settings = _settings(document, found, shown, environ, reaches_upstreams=reaches_upstreams)
-    return LoadedSettings(settings, found, reaches_upstreams)
+    return LoadedSettings(settings, found, reaches_upstreams, seen)
 
 
 def _settings(

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from gateway.config import load_settings as load_settings_module
 from gateway.config.early_config import keep_introductions, read_greeting
+from gateway.config.fingerprint import fingerprint
 from gateway.config.load_settings import load_settings
 from gateway.config.schema import Settings
 from gateway.config.validation import NAME_RULE, NAME_RULE_OF_TOKENS
@@ -168,6 +170,21 @@ def test_what_reaches_no_server_needs_no_servers_secrets(tmp_path):
     with pytest.raises(ConfigError, match="TOKEN is not set") as refused:
         load_settings(path, environ={}, reaches_upstreams=False)
     assert "variable A" not in str(refused.value)
+
+
+def test_what_is_written_while_the_file_is_read_is_a_change(tmp_path, monkeypatch):
+    path = write(tmp_path, TABLE)
+    read = load_settings_module.read_document
+
+    def slowly(file):
+        document = read(file)
+        path.write_text(TABLE + "enabled = false\n")
+        return document
+
+    monkeypatch.setattr(load_settings_module, "read_document", slowly)
+    loaded = load_settings(path)
+    assert loaded.settings.upstreams["files"].enabled
+    assert loaded.seen != fingerprint(path)
 
 
 def test_an_unset_variable_is_reported_once_even_where_the_text_would_not_fit(tmp_path):

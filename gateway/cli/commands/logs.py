@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from gateway.cli.exit_codes import DONE, INTERRUPTED
-from gateway.cli.running_gateways import Name, Pid, matching, tell_folder, the_one
+from gateway.cli.running_gateways import Name, Pid, tell_folder, the_one
 from gateway.cli.terminal import remark, say
 from gateway.errors import ConfigError, GatewayError
 from gateway.serving.control.log_file import last_lines, left_logs
@@ -87,8 +87,8 @@ def _log(pid: int | None, name: str | None) -> tuple[Path, GatewayRecord | None]
     """Return the log to show, and its gateway's record if that still runs."""
     try:
         if pid is not None or name is not None or running():
-            record = the_one(pid, name) if matching(pid, name) else None
-            if record is not None and record.log is not None:
+            record = the_one(pid, name)
+            if record.log is not None:
                 return Path(record.log), record
             raise GatewayError("this gateway could not write a log file", remedy="see what it wrote to stderr")
     except GatewayError:

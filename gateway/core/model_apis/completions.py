@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 from gateway.core.model.json_values import as_object, is_dict, is_list, is_object
 from gateway.core.model_apis.sdk_json import objects_without_nulls, without_nulls
@@ -54,7 +54,9 @@ def first_message(completion: Any) -> Mapping[str, Any]:
     """Return the message of the first choice, in OpenAI's original form. Raises InvalidRequest: not a completion."""
     answered = completion_with(completion, "choices")
     choices = objects_without_nulls(answered["choices"])
-    return as_object((choices or [_not_a_completion(answered, "choices")])[0].get("message"))
+    if not choices:
+        raise _not_a_completion(answered, "choices")
+    return as_object(choices[0].get("message"))
 
 
 def only_message(completion: Any) -> Mapping[str, Any]:
@@ -77,18 +79,20 @@ def completion_with(completion: Any, *members: str) -> Mapping[str, Any]:
     """
     answered = as_json(completion)
     if all(answered.get(member) is None for member in members):
-        _not_a_completion(answered, *members)
+        raise _not_a_completion(answered, *members)
     return answered
 
 
-def _not_a_completion(answered: Mapping[str, Any], *members: str) -> NoReturn:
+def _not_a_completion(answered: Mapping[str, Any], *members: str) -> InvalidRequest:
     if error := answered.get("error"):
         said = as_object(error).get("message", error)
-        raise InvalidRequest(f"this is an error of the model API, not a completion: {plain(str(said), _LONGEST_SHOWN)}")
+        return InvalidRequest(
+            f"this is an error of the model API, not a completion: {plain(str(said), _LONGEST_SHOWN)}"
+        )
     given = [plain(key, 40) for key, value in answered.items() if value not in (None, [], {})]
     there = ", ".join(given[:_SHOWN]) or "nothing"
     wanted = " or ".join(repr(member) for member in members)
-    raise InvalidRequest(f"this is not a completion of the chosen API: it needs {wanted}, and has {there}")
+    return InvalidRequest(f"this is not a completion of the chosen API: it needs {wanted}, and has {there}")
 
 
 def as_json(completion: Any) -> Mapping[str, Any]:

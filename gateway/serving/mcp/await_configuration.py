@@ -32,14 +32,14 @@ UsableT = TypeVar("UsableT")
 
 
 def await_configuration(
-    opening: EarlyStdio, file: Path, problem: str, load: Callable[[], UsableT | str]
+    opening: EarlyStdio, file: Path, seen: bytes | None, problem: str, load: Callable[[], UsableT | str]
 ) -> UsableT | None:
     """Answer a host with the problem until the file is a configuration that can be used.
 
-    `load` is called in this thread whenever the file has changed, and returns the problem as it is then, or what this
-    is to return. Return None if the host leaves. The host is told at the end that its lists have changed.
+    `seen` is the file's fingerprint from before the problem was found: it may be corrected already. `load` is called in
+    this thread whenever the file has changed, and returns the problem as it is then, or what this is to return. Return
+    None if the host leaves. The host is told at the end that its lists have changed.
     """
-    seen = fingerprint(file)
     opening.introduce(opening.identity._replace(instructions=problem_for_models(problem), others=Introductions()))
     waiting = _Waiting(opening, problem)
     woken = threading.Event()

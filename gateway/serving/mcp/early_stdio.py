@@ -185,8 +185,9 @@ class EarlyStdio:
 
     def is_said(self, method: str, params: Mapping[str, Any] | None) -> bool:
         """Whether the host has been given this notification early: it is not to get it again."""
-        meta = as_object((params or {}).get("_meta"))
-        return method == ACKNOWLEDGED and meta.get(SUBSCRIPTION_ID) in self._acknowledged
+        if method != ACKNOWLEDGED or not self._acknowledged:
+            return False
+        return as_object((params or {}).get("_meta")).get(SUBSCRIPTION_ID) in self._acknowledged
 
     def acknowledge(self, subscription: str | int, notification: Mapping[str, Any]) -> None:
         """Tell the host in the gateway's place that its subscription is heard; the gateway's own word stays here."""

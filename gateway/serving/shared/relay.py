@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from gateway._version import __version__
 from gateway.config.early_config import read_greeting, toolsets_of_host
 from gateway.config.find_config import find_file
+from gateway.config.fingerprint import fingerprint
 from gateway.core.model.json_values import as_object
 from gateway.core.model.wire import INTERNAL_ERROR, text_result
 from gateway.errors import GatewayError
@@ -88,7 +89,7 @@ def relay(opening: "EarlyStdio", options: RelayOptions) -> int | None:
         return error.code
     except (GatewayError, OSError) as error:
         _say_error(str(error))
-        return 2 if isinstance(error, GatewayError) else 1
+        return _UNUSABLE if isinstance(error, GatewayError) else 1
 
 
 class _Relay:
@@ -124,13 +125,14 @@ class _Relay:
             CannotStart, GatewayError, OSError: there is no gateway to attach to at the beginning.
         """
         self._opening.listen(self._wake)
+        seen = fingerprint(self._shared.config)
         try:
             if not self._attach_first():
                 return 0
         except CannotStart as error:
             if error.code != _UNUSABLE:
                 raise
-            if not self._await_configuration(str(error)):
+            if not self._await_configuration(seen, str(error)):
                 return _UNUSABLE
         while True:
             self._woken.wait()
@@ -273,7 +275,7 @@ class _Relay:
                 continue
         raise GatewayError("the shared gateway ends as soon as it is started", remedy="see `mcp-gateway logs`")
 
-    def _await_configuration(self, problem: str) -> bool:
+    def _await_configuration(self, seen: bytes | None, problem: str) -> bool:
         """Tell the host why there is no gateway, and attach once that is corrected. Return False if the host leaves."""
         _say_error(problem)
 
@@ -284,7 +286,7 @@ class _Relay:
                 _say_error(str(error))
                 return str(error)
 
-        attached = await_configuration(self._opening, self._shared.config, problem, again)
+        attached = await_configuration(self._opening, self._shared.config, seen, problem, again)
         self._opening.listen(self._wake)
         return bool(attached)
 
