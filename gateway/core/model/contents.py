@@ -5,6 +5,7 @@ import pybase64
 from gateway.core.model import media_types
 from gateway.core.model.base64_text import Mended, decode_tail, decoded_size, head
 from gateway.core.model.blocks import Found
+from gateway.core.model.gif_blocks import ends_with_trailer
 
 _MOST_TEXT_BYTES = 400_000
 _TEXTUAL = frozenset(
@@ -54,8 +55,9 @@ def may_move(found: Found) -> bool:
 def may_be_cut_off(found: Found) -> bool:
     """Whether an image lacks the end that its format requires, so that only decoding shows whether it is usable.
 
-    Checked are IEND (PNG, https://www.w3.org/TR/png-3/#5Chunk-layout), EOI (JPEG, ITU-T T.81 B.1.1.3), the trailer of a
-    GIF, and the length that a WebP declares. Model APIs refuse a whole request because of one truncated image.
+    Checked are IEND (PNG, https://www.w3.org/TR/png-3/#5Chunk-layout), EOI (JPEG, ITU-T T.81 B.1.1.3), the trailer
+    behind the last block of a GIF, and the length that a WebP declares. Model APIs refuse a whole request because of
+    one truncated image.
     """
     end = decode_tail(found.data, _TRAILER_BYTES)
     match found.media_type:
@@ -64,7 +66,7 @@ def may_be_cut_off(found: Found) -> bool:
         case "image/jpeg":
             return b"\xff\xd9" not in end
         case "image/gif":
-            return not end.rstrip(b"\0").endswith(b";")
+            return not (end.rstrip(b"\0").endswith(b"\0;") and ends_with_trailer(pybase64.b64decode(found.data)))
         case "image/webp":
             return int.from_bytes(head(found.data, 8)[4:8], "little") + 8 > found.byte_size
         case _:

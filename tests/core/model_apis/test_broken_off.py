@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import random
 from typing import Any
 
 import pytest
@@ -16,6 +17,8 @@ from gateway.content.shaping import Shaper
 from gateway.content.shaping.repair_request import Repairer
 from gateway.content.shaping.turns import lower_turn, lower_turn_now
 from gateway.content.store import MemoryStore
+from gateway.core.model.blocks import Found
+from gateway.core.model.contents import may_be_cut_off
 from gateway.testing.model_apis import seen
 from gateway.testing.model_apis.histories import history
 
@@ -24,7 +27,7 @@ FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
 
 
 def picture(image_format: str) -> bytes:
-    image = Image.effect_noise((320, 200), 60)
+    image = Image.frombytes("L", (320, 200), random.Random(7).randbytes(320 * 200))
     written = io.BytesIO()
     image.convert("P" if image_format == "GIF" else "RGB").save(written, image_format)
     return written.getvalue()
@@ -33,6 +36,10 @@ def picture(image_format: str) -> bytes:
 def block(content: bytes, image_format: str) -> dict[str, Any]:
     media_type = f"image/{image_format.lower()}"
     return {"type": "image", "data": base64.b64encode(content).decode(), "mimeType": media_type}
+
+
+def found(content: bytes, media_type: str) -> Found:
+    return Found(data=base64.b64encode(content).decode(), byte_size=len(content), media_type=media_type)
 
 
 def calls(*blocks: dict[str, Any]) -> list[dict[str, Any]]:
@@ -50,6 +57,16 @@ async def test_half_an_image_is_a_line_and_the_other_is_shown(target: str, image
     assert len(seen(target, history(target, made, turn.messages))) == 1
     assert "[image 1: image/" in json.dumps(turn.messages)
     assert "failed" in [note.kind for note in turn.notes]
+
+
+@pytest.mark.parametrize("image_format", FORMATS)
+def test_the_end_is_missed_wherever_it_breaks_off(image_format: str) -> None:
+    whole, media_type = picture(image_format), f"image/{image_format.lower()}"
+    looks_like_the_end = [at + 1 for at in range(100, len(whole) - 12) if whole[at] == whole[-1]]
+    lengths = [*range(100, len(whole) - 12, 997), *looks_like_the_end]
+    cut = {length: found(whole[:length], media_type) for length in lengths}
+    assert len(looks_like_the_end) > 20
+    assert [length for length, image in cut.items() if not may_be_cut_off(image)] == []
 
 
 @pytest.mark.parametrize("image_format", FORMATS)
