@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from gateway.cli.given_options import GivenOptions
 from gateway.cli.print_result import profile_names
 from gateway.cli.terminal import remark
 from gateway.core import apps
@@ -13,7 +14,7 @@ from gateway.core.model.caller import Caller
 from gateway.core.model.revisions import NEWEST_HANDSHAKE
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
-from gateway.core.wording import join_facts, plain, size_words
+from gateway.core.wording import counted, join_facts, plain, size_words
 from gateway.errors import UnknownTool
 
 _WHAT_FOR = {"connect": "connects to", "resource": "loads from", "frame": "frames", "baseUri": "has its base at"}
@@ -66,6 +67,14 @@ def tell_what_is_without_pages(profiles: Mapping[str, Profile], app: bool, *, ev
         show, it = _verb(perhaps, "shows", "show")
         doubt = "whether that is declared is not known"
         remark(f"note: {', '.join(perhaps)} {show} pages; {doubt}: --app shows what {it} if so")
+
+
+def tell_of_tools_with_pages(count: int, profile: Profile, given: GivenOptions) -> None:
+    """Say on stderr how many tools of a list without pages have one, and which command shows them."""
+    if count and not shows_pages(profile, given.app) and not _gets_no_pages(profile):
+        have, a_page, them = ("has", "a page", "it") if count == 1 else ("have", "pages", "them")
+        shown = given.command("tools", "--app")
+        remark(f"note: {counted(count, 'tool')} {have} {a_page} (MCP Apps), for hosts that show {them}: `{shown}`")
 
 
 def tell_of_hidden_pictures(sent: Mapping[str, tuple[Profile, Mapping[str, Any]]], *, verbose: bool = False) -> None:

@@ -4,7 +4,7 @@ Only keys are named, never values, which may be secrets.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from pydantic import BaseModel
 
@@ -35,12 +35,18 @@ LIVE_OF_UPSTREAM = frozenset(
 """Settings of an upstream that apply without reconnecting."""
 
 
+OF_UPSTREAMS = ("added", "removed", "enabled", "disabled", "restarted", "adjusted")
+"""The members of a `Difference` that name upstreams. Each is also the word for what happened to them."""
+
+
 @dataclass(frozen=True)
 class Difference:
     """The differences between two versions of the settings: upstreams by name, everything else by dotted key."""
 
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+    enabled: tuple[str, ...] = ()
+    disabled: tuple[str, ...] = ()
     restarted: tuple[str, ...] = ()
     """Upstreams that have to be reconnected."""
     adjusted: tuple[str, ...] = ()
@@ -51,19 +57,23 @@ class Difference:
     """Keys that take effect only at the next start."""
 
     def __bool__(self) -> bool:
-        return any((self.added, self.removed, self.restarted, self.adjusted, self.applied, self.restart_needed))
+        return any(getattr(self, field.name) for field in fields(self))
 
 
 def compare(old: Settings, new: Settings) -> Difference:
     """Return what `new` changes."""
     keys = tuple(_keys(old, new))
     both = [name for name in new.upstreams if name in old.upstreams and new.upstreams[name] != old.upstreams[name]]
-    restarted = tuple(name for name in both if needs_restart(old.upstreams[name], new.upstreams[name]))
+    switched = [name for name in both if new.upstreams[name].enabled != old.upstreams[name].enabled]
+    changed = [name for name in both if name not in switched]
+    restarted = tuple(name for name in changed if needs_restart(old.upstreams[name], new.upstreams[name]))
     return Difference(
         added=tuple(name for name in new.upstreams if name not in old.upstreams),
         removed=tuple(name for name in old.upstreams if name not in new.upstreams),
+        enabled=tuple(name for name in switched if new.upstreams[name].enabled),
+        disabled=tuple(name for name in switched if not new.upstreams[name].enabled),
         restarted=restarted,
-        adjusted=tuple(name for name in both if name not in restarted),
+        adjusted=tuple(name for name in changed if name not in restarted),
         applied=tuple(key for key in keys if _is_live(key)),
         restart_needed=tuple(key for key in keys if not _is_live(key)),
     )

@@ -41,6 +41,12 @@ def test_upstreams_come_go_and_change():
     assert "another" not in repr(difference)
 
 
+def test_an_upstream_that_is_switched_is_not_restarted():
+    off = changed(upstreams={**OLD.model_dump()["upstreams"], "a": {"command": "other", "enabled": False}})
+    assert compare(OLD, off) == Difference(disabled=("a",))
+    assert compare(off, OLD) == Difference(enabled=("a",))
+
+
 @pytest.mark.parametrize(
     ("sections", "applied", "restart_needed"),
     [

@@ -29,7 +29,15 @@ from gateway.cli.exit_codes import DONE, UNAVAILABLE, complain
 from gateway.cli.given_options import GivenOptions
 from gateway.cli.known_upstream import check_upstream
 from gateway.cli.named_callers import PrincipalName, TokenName, named_caller
-from gateway.cli.pages import WithPages, declaring, expected, shows_pages, tell_of_pages, tell_what_is_without_pages
+from gateway.cli.pages import (
+    WithPages,
+    declaring,
+    expected,
+    shows_pages,
+    tell_of_pages,
+    tell_of_tools_with_pages,
+    tell_what_is_without_pages,
+)
 from gateway.cli.progress import Wait, is_there
 from gateway.cli.terminal import remark, say, say_json, say_table
 from gateway.cli.token_report import list_lines
@@ -106,6 +114,7 @@ def tools(
     else:
         if ended.tools or not servers:
             _say_table(ended, with_pages=shows_pages(rules, app))
+            tell_of_tools_with_pages(ended.with_pages, rules, given)
         for line in (*(list_lines(ended.tokens) if tokens else ()), *(_why_lines(ended) if why else ())):
             say(line)
     _say_absent(ended, [name for name in servers or () if not settings.upstreams[name].enabled], given)
@@ -137,6 +146,8 @@ class _Listed:
     own: frozenset[str]
     tokens: Mapping[str, int]
     """What the tools of each upstream, and the gateway's own, cost a model in the list."""
+    with_pages: int
+    """How many tools of these servers have a page, or are for pages alone, at a host that shows pages."""
 
 
 async def _prepared(listing: Awaitable[_Listed], prepare: Callable[[], Awaitable[None]] | None) -> _Listed:
@@ -181,7 +192,10 @@ async def _listed(
         own = frozenset(name for name, route in routes.items() if route.upstream == OWN)
         asks = {name: rule for name, rule in gateway.router.offered.asking(caller).items() if name in routes}
         costs = _costs(offered, {name: route.upstream for name, route in routes.items()})
-        return _Listed(offered, remembered, missing, withheld, asks, own, costs)
+        showing = gateway.router.catalogue(declaring(caller, True))
+        of_pages = [tool for tool in showing.tools if pages(tool) or not for_the_model(tool)]
+        with_pages = sum(not servers or showing.routes[tool["name"]].upstream in servers for tool in of_pages)
+        return _Listed(offered, remembered, missing, withheld, asks, own, costs, with_pages)
 
 
 def _say_absent(ended: _Listed, off: Sequence[str], given: GivenOptions) -> None:

@@ -17,6 +17,7 @@ from starlette.requests import Request
 from gateway.config.expansion import NoValue
 from gateway.config.logins import with_time_to_log_in
 from gateway.config.secret_sources import keep_in_keyring
+from gateway.config.settings_diff import OF_UPSTREAMS
 from gateway.core.model.json_values import is_list
 from gateway.core.model.toolset_scope import scope_as_written
 from gateway.core.tools.catalogue.choose_tools import ToolChoice
@@ -209,8 +210,7 @@ def _write(proposed: ProposedChange) -> None:
 
 
 def _in_words(difference: Mapping[str, Any]) -> list[str]:
-    words = {"added": "{} added", "removed": "{} removed", "restarted": "{} restarted", "adjusted": "{} adjusted"}
-    applied = [said.format(name) for kind, said in words.items() for name in difference[kind]]
+    applied = [f"{name} {kind}" for kind in OF_UPSTREAMS for name in difference[kind]]
     return [*applied, *difference["applied"]]
 
 

@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 
 from gateway.config.schema import Settings
-from gateway.config.settings_diff import Difference
+from gateway.config.settings_diff import OF_UPSTREAMS, Difference
 from gateway.errors import ConfigError, GatewayError
 
 logger = logging.getLogger(__name__)
@@ -100,12 +100,6 @@ class Reloader:
 
 def lines_of(difference: dict[str, Any]) -> list[str]:
     """Describe the changes, with a line for each upstream and key."""
-    words = {
-        "added": "upstream {} added",
-        "removed": "upstream {} removed",
-        "restarted": "upstream {} restarted",
-        "adjusted": "upstream {} adjusted",
-        "applied": "{} applied",
-        "restart_needed": "{} needs a restart of the gateway",
-    }
+    words = {kind: f"upstream {{}} {kind}" for kind in OF_UPSTREAMS}
+    words |= {"applied": "{} applied", "restart_needed": "{} needs a restart of the gateway"}
     return [said.format(name) for kind, said in words.items() for name in difference.get(kind) or ()]

@@ -91,7 +91,8 @@ def _about(model: str | None, profile: ModelProfile) -> str:
 
 def _lines(repaired: RepairedRequest) -> Iterator[str]:
     if not repaired.changes and not repaired.notes:
-        about = _about(repaired.model, repaired.profile) if repaired.profile is not None else "a request"
+        profile = repaired.profile
+        about = "a request without media in tool results" if profile is None else _about(repaired.model, profile)
         yield f"=== {about}: nothing to repair"
     elif repaired.profile is not None:
         yield _heading(repaired.model, repaired.profile)

@@ -211,7 +211,7 @@ async def test_an_explanation_says_what_needed_no_repair(recorder, before, clien
         await client.post(proxy.url + PATHS["openai_chat"], json=request)
         await client.get(proxy.url + "/v1/models")
     (one,) = proxy.explained
-    assert explanation(one) == "=== a request: nothing to repair"
+    assert explanation(one) == "=== a request without media in tool results: nothing to repair"
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ async def test_an_explanation_points_out_base64_that_went_on_as_text(recorder, b
         await client.post(proxy.url + PATHS["openai_chat"], json={"messages": said})
     assert json.loads(api.requests[0]["body"])["messages"] == said
     words = explanation(proxy.explained[0])
-    assert words.startswith("=== a request: nothing to repair")
+    assert words.startswith("=== a request without media in tool results: nothing to repair")
     assert ("note: 1 text of it has long base64 among other words, and it is sent on unchanged" in words) is is_told
 
 
