@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from gateway.cli.given_options import GivenOptions
 from gateway.cli.print_result import profile_names
 from gateway.cli.terminal import remark
 from gateway.core import apps
@@ -69,12 +68,11 @@ def tell_what_is_without_pages(profiles: Mapping[str, Profile], app: bool, *, ev
         remark(f"note: {', '.join(perhaps)} {show} pages; {doubt}: --app shows what {it} if so")
 
 
-def tell_of_tools_with_pages(count: int, profile: Profile, given: GivenOptions) -> None:
-    """Say on stderr how many tools of a list without pages have one, and which command shows them."""
-    if count and not shows_pages(profile, given.app) and not _gets_no_pages(profile):
+def tell_of_tools_with_pages(count: int, profile: Profile, command: str) -> None:
+    """Say on stderr how many tools of a list without pages have one, and the command that shows them."""
+    if count and not _gets_no_pages(profile):
         have, a_page, them = ("has", "a page", "it") if count == 1 else ("have", "pages", "them")
-        shown = given.command("tools", "--app")
-        remark(f"note: {counted(count, 'tool')} {have} {a_page} (MCP Apps), for hosts that show {them}: `{shown}`")
+        remark(f"note: {counted(count, 'tool')} {have} {a_page} (MCP Apps), for hosts that show {them}: `{command}`")
 
 
 def tell_of_hidden_pictures(sent: Mapping[str, tuple[Profile, Mapping[str, Any]]], *, verbose: bool = False) -> None:

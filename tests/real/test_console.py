@@ -143,8 +143,6 @@ def test_every_screen_in_a_browser(console: Serving, chromium: str, node_modules
     for words in ("yes, please", "rather not"):
         assert "approval" in json.dumps(console.call("trial__shapes", {"text": words}))
     entrance = console.line_with("console at ").removeprefix("console at ")
-    folder = Path(os.environ.get("CONSOLE_SCREENSHOTS") or tmp_path / "screenshots")
-    folder.mkdir(exist_ok=True, parents=True)
     screens = [
         {"name": "home", "path": "/console/"},
         {"name": "calls", "path": "/console/calls"},
@@ -176,7 +174,7 @@ def test_every_screen_in_a_browser(console: Serving, chromium: str, node_modules
         "executablePath": chromium,
         "entrance": entrance,
         "axe": str(node_modules / "axe-core" / "axe.min.js"),
-        "folder": str(folder),
+        "folder": pictures_folder(),
         "screens": screens,
         "live": "/console/calls",
         "acts": {
@@ -197,6 +195,13 @@ def test_every_screen_in_a_browser(console: Serving, chromium: str, node_modules
     assert "# A profile of one's own.\n[profiles.mine]\nextends = 'claude-code' # as measured\n" in written
     assert "upstreams.added" not in written
     assert "toolsets.clicked" not in written
+
+
+def pictures_folder() -> str | None:
+    """The folder for pictures of the screens, if somebody wants them."""
+    if folder := os.environ.get("CONSOLE_SCREENSHOTS"):
+        Path(folder).mkdir(exist_ok=True, parents=True)
+    return folder or None
 
 
 def walk(task: dict[str, Any], call: Callable[[], Any]) -> dict[str, list[str]]:
@@ -221,10 +226,13 @@ def test_a_first_run_in_a_browser_ends_on_what_hosts_see(chromium: str, node_mod
     config.write_text("# nothing yet\n")
     gateway = Serving(config, "--console")
     try:
-        folder = Path(os.environ.get("CONSOLE_SCREENSHOTS") or tmp_path / "screenshots")
-        folder.mkdir(exist_ok=True, parents=True)
         entrance = gateway.line_with("console at ").removeprefix("console at ")
-        task = {"executablePath": chromium, "entrance": entrance, "folder": str(folder), "tool": "pictures__picture"}
+        task = {
+            "executablePath": chromium,
+            "entrance": entrance,
+            "folder": pictures_folder(),
+            "tool": "pictures__picture",
+        }
         command = ["node", str(ROOT / "tests" / "real" / "console" / "first_run.mjs"), json.dumps(task)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     finally:

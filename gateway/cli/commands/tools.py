@@ -114,7 +114,8 @@ def tools(
     else:
         if ended.tools or not servers:
             _say_table(ended, with_pages=shows_pages(rules, app))
-            tell_of_tools_with_pages(ended.with_pages, rules, given)
+            if not shows_pages(rules, app):
+                tell_of_tools_with_pages(ended.with_pages, rules, given.command("tools", "--app"))
         for line in (*(list_lines(ended.tokens) if tokens else ()), *(_why_lines(ended) if why else ())):
             say(line)
     _say_absent(ended, [name for name in servers or () if not settings.upstreams[name].enabled], given)

@@ -22,6 +22,7 @@ from gateway.serving.mcp.early_stdio import MAX_LINE_BYTES, Arrival, Lines
 from gateway.serving.mcp.kept_lists import LISTS, AskedList, is_key
 from gateway.serving.mcp.message_reads import MessageReads
 from gateway.serving.mcp.written_json import message_pieces
+from gateway.system.turns import Turns, few_lines_each
 
 _LONGEST_LINE = 2 * MAX_LINE_BYTES
 """A relay passes on messages of at most `MAX_LINE_BYTES`, and may have to write them with escapes."""
@@ -63,6 +64,7 @@ class LineReads(MessageReads):
         self._lines = collections.deque[bytes | None](self._splitter.feed(rest))
         self._waited, self._asked = 0.0, None
         self._ended = False
+        self._turns = Turns()
         self.settle: Callable[[], Awaitable[None]] | None = None
         self.room: Callable[[], Awaitable[None]] | None = None
         """Awaited before more is read: it waits while too many answers are unread."""
@@ -78,6 +80,7 @@ class LineReads(MessageReads):
                     self._lines.clear()
                 elif (message := await self._message(line)) is not None:
                     return message
+                await self._turns.give_way()
             if self._ended:
                 if self.settle is not None:
                     await self.settle()
@@ -88,7 +91,9 @@ class LineReads(MessageReads):
 
     async def _receive(self) -> None:
         try:
-            self._lines.extend(self._splitter.feed(await self._stream.receive(_CHUNK)))
+            for piece in few_lines_each(await self._stream.receive(_CHUNK)):
+                self._lines.extend(self._splitter.feed(piece))
+                await self._turns.give_way()
         except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
             self._ended = True
             self._lines.extend(self._splitter.rest())

@@ -17,6 +17,7 @@ from mcp_types import JSONRPCRequest
 
 from gateway.config.upstream_settings import UpstreamSettings
 from gateway.errors import UpstreamError
+from gateway.system.turns import Turns
 from gateway.upstream.authorization.ports import TokenSource
 from gateway.upstream.transports.channel import Channel, Ending
 from gateway.upstream.transports.clients import (
@@ -88,7 +89,7 @@ class _Stream:
 
     async def read(self, *, task_status: TaskStatus[str]) -> None:
         """Deliver messages until the stream ends. Started with the endpoint's URL, once the stream has named it."""
-        named = False
+        named, turns = False, Turns()
         try:
             async for event in httpx2.EventSource(self._response, max_event_size=self._settings.max_message_bytes):
                 if event.event == "endpoint" and not named:
@@ -96,6 +97,7 @@ class _Stream:
                     named = True
                 elif event.event == "message" and event.data and named:
                     await self._take(event.data)
+                await turns.give_way()
             failure: Exception = ConnectionEnded("closed its event stream")
         except (httpx2.RequestError, httpx2.StreamError, NotMcp) as error:
             failure = error

@@ -13,6 +13,7 @@ from anyio.abc import ByteReceiveStream
 from mcp.shared.message import SessionMessage
 
 from gateway.config.upstream_settings import UpstreamSettings
+from gateway.system.turns import Turns, few_lines_each
 from gateway.upstream.transports.channel import Channel, Ending
 from gateway.upstream.transports.failures import MessageTooLarge, NotMcp, ProcessEnded, Stopping, TooManyValues
 from gateway.upstream.transports.installer_output import LastLines, absent_package
@@ -92,13 +93,14 @@ class _Pipes:
         self.channel = Channel(read, write, self._ending, failure_in, self._hint, False, child.pid, *looks)
 
     async def read_stdout(self) -> None:
-        lines = LineReader(self._limit)
+        lines, turns = LineReader(self._limit), Turns()
         assert self._process.stdout is not None
         with self._reading:
             async for chunk in _chunks(self._process.stdout):
                 self._printed += len(chunk)
                 for line in lines.feed(chunk):
                     await self._take(line)
+                    await turns.give_way()
             await self._take(lines.rest())
         self._stdout_ended.set()
         await self._say_why()
@@ -106,12 +108,13 @@ class _Pipes:
 
     async def read_stderr(self) -> None:
         """Read everything from stderr, so that the process never blocks on it, and keep the last lines."""
-        lines = LineReader(_STDERR_LINE)
+        lines, turns = LineReader(_STDERR_LINE), Turns()
         assert self._process.stderr is not None
         async for chunk in _chunks(self._process.stderr):
             self._printed += len(chunk)
             for line in lines.feed(chunk):
                 self._read_log(_text(line))
+                await turns.give_way()
         self._read_log(_text(lines.rest()))
         self._stderr_ended.set()
 
@@ -218,13 +221,14 @@ class _Pipes:
 
 
 async def _chunks(stream: ByteReceiveStream) -> AsyncIterator[bytes]:
-    """Yield chunks from a pipe until it ends, breaks or is closed, which are all treated as its end."""
+    """Yield what comes from a pipe until it ends, breaks or is closed, which are all treated as its end."""
     while True:
         try:
             chunk = await stream.receive(_CHUNK)
         except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
             return
-        yield chunk
+        for piece in few_lines_each(chunk):
+            yield piece
 
 
 def _text(line: bytes | LongLine) -> str:

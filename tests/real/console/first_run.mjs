@@ -1,6 +1,6 @@
 // Somebody opens the console of an empty gateway, takes over a server of a host, and makes a first call.
 //
-//     node first_run.mjs '{"executablePath", "entrance", "folder", "tool"}'
+//     node first_run.mjs '{"executablePath", "entrance", "folder"?, "tool"}'
 //
 // What was seen is printed as JSON: `offered` servers, `hosts` beside the first call, and `faults`.
 
@@ -18,7 +18,7 @@ try {
   await page.goto(`${new URL(entrance).origin}/console/`);
   await page.getByText("Your hosts have these servers: take them over").waitFor();
   seen.offered = await page.locator(".found .pick").allTextContents();
-  await page.screenshot({ path: `${folder}/first-run-1280-light.png`, fullPage: true });
+  if (folder) await page.screenshot({ path: `${folder}/first-run-1280-light.png`, fullPage: true });
   await page.getByRole("button", { name: "Show the change" }).click();
   await page.getByRole("button", { name: "Write it" }).click();
   await page.getByRole("link", { name: "try one of its tools" }).click();

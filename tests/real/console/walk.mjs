@@ -1,11 +1,12 @@
 // Somebody looks at every screen of the console, at two widths, by day and by night.
 //
-//     node walk.mjs '{"executablePath", "entrance", "axe", "folder", "screens": [{"name", "path", "open"?}], "live",
+//     node walk.mjs '{"executablePath", "entrance", "axe", "folder"?, "screens": [{"name", "path", "open"?}], "live",
 //                     "acts"?: {"command", "file"}}'
 //
-// `open`: selectors to click before looking. `live`: a page on which a call is waited for: a line `ready` is printed when
-// somebody may make it. `acts`: what the console does is done, too, with this command of a server to add and this file
-// to drop. At last, what was found wrong is printed as JSON, for each screen.
+// `folder`: where to leave a picture of each screen. `open`: selectors to click before looking. `live`: a page on which
+// a call is waited for: a line `ready` is printed when somebody may make it. `acts`: what the console does is done, too,
+// with this command of a server to add and this file to drop. At last, what was found wrong is printed as JSON, for each
+// screen.
 
 import { readFileSync } from "node:fs";
 
@@ -38,19 +39,30 @@ function watch(page, name) {
   return note;
 }
 
-async function look(page, screen, width, colorScheme) {
-  const note = watch(page, `${screen.name}-${width}-${colorScheme}`);
+/** Opens a screen at one width, and looks at it by day and by night. */
+async function look(page, screen, width) {
+  for (const colorScheme of ["light", "dark"]) {
+    const note = watch(page, `${screen.name}-${width}-${colorScheme}`);
+    await page.emulateMedia({ colorScheme });
+    if (colorScheme === "light") await open(page, screen, width);
+    await page.waitForTimeout(300);
+    const tooWide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    if (tooWide > 0) note("too wide", `${tooWide} px`);
+    const { violations } = await page.evaluate(`${axeSource}; axe.run(document, { resultTypes: ["violations"] })`);
+    for (const { id, nodes } of violations) note("axe", `${id}: ${nodes.map((node) => node.target.join(" ")).join(", ")}`);
+    await photograph(page, `${screen.name}-${width}-${colorScheme}`);
+  }
+}
+
+async function open(page, screen, width) {
   await page.setViewportSize({ width, height: 900 });
-  await page.emulateMedia({ colorScheme });
   await page.goto(origin + screen.path, { waitUntil: "load" });
   await page.waitForFunction(() => !document.querySelector(".waiting, .htmx-request"), null, { timeout: 120_000 });
   for (const selector of screen.open ?? []) await page.click(selector);
-  await page.waitForTimeout(300);
-  const tooWide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-  if (tooWide > 0) note("too wide", `${tooWide} px`);
-  const { violations } = await page.evaluate(`${axeSource}; axe.run(document, { resultTypes: ["violations"] })`);
-  for (const { id, nodes } of violations) note("axe", `${id}: ${nodes.map((node) => node.target.join(" ")).join(", ")}`);
-  await page.screenshot({ path: `${folder}/${screen.name}-${width}-${colorScheme}.png`, fullPage: true });
+}
+
+async function photograph(page, name) {
+  if (folder) await page.screenshot({ path: `${folder}/${name}.png`, fullPage: true });
 }
 
 /** Shows a change, writes it, and waits until the gateway says that it is in force. */
@@ -152,7 +164,7 @@ async function doThings(page) {
   await page.waitForTimeout(900);  // the slider is not a value: moving it asks for nothing
   if ((await page.locator("#effect .diff[data-kept]").count()) !== 1) throw new Error("moving the slider has loaded the effect again");
   await page.evaluate(() => scrollTo(0, 0));
-  await page.screenshot({ path: `${folder}/edited-1280-light.png`, fullPage: true });
+  await photograph(page, "edited-1280-light");
   await page.getByRole("button", { name: "Save" }).click();
   await page.locator("#saved .chip", { hasText: "saved" }).waitFor();
   await page.getByRole("link", { name: "Edit it further" }).click();
@@ -202,9 +214,7 @@ try {
   const page = await context.newPage();
   await page.goto(entrance);
   for (const screen of screens) {
-    for (const width of [1280, 400]) {
-      for (const colorScheme of ["light", "dark"]) await look(page, screen, width, colorScheme);
-    }
+    for (const width of [1280, 400]) await look(page, screen, width);
   }
   if (acts) {
     await page.setViewportSize({ width: 1280, height: 900 });

@@ -38,6 +38,7 @@ from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.json_safe import is_finite
 from gateway.core.model.json_values import is_list
 from gateway.errors import UpstreamError
+from gateway.system.turns import Turns, few_lines_each
 from gateway.upstream.authorization.ports import TokenSource
 from gateway.upstream.transports.bounded import BoundedDispatcher
 from gateway.upstream.transports.channel import Channel, Ending
@@ -259,14 +260,17 @@ class HttpDispatcher(BoundedDispatcher):
 
     async def _read_stream_of(self, response: Response, position: StreamPosition, call: Call | None) -> Outcome | None:
         """Handle the messages in a stream, until the answer to `call` or the end."""
-        parser = EventParser(self._most_bytes)
+        parser, turns = EventParser(self._most_bytes), Turns()
         while chunk := await response.receive():
-            for event in parser.feed(chunk):
-                position.note(event)
-                if event.kind == b"message" and event.data:
-                    outcome = await self._take(event.data, call, is_stream=True)
-                    if outcome is not None:
-                        return outcome
+            for piece in few_lines_each(chunk):
+                for event in parser.feed(piece):
+                    position.note(event)
+                    if event.kind == b"message" and event.data:
+                        outcome = await self._take(event.data, call, is_stream=True)
+                        if outcome is not None:
+                            return outcome
+                    await turns.give_way()
+                await turns.give_way()
         return None
 
     async def _take(self, data: bytes, call: Call | None, *, is_stream: bool = False) -> Outcome | None:
