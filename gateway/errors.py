@@ -274,6 +274,7 @@ class FailureCode(StrEnum):
     REQUEST_REFUSED = "request_refused"
     PROXY_UNAUTHORIZED = "proxy_unauthorized"
     TOO_MANY_REQUESTS = "too_many_requests"
+    OWN_UPSTREAM = "own_upstream"
     SERVER_ERROR = "server_error"
     HTTP_ERROR = "http_error"
     NOT_AN_EVENT_STREAM = "not_an_event_stream"

@@ -70,7 +70,7 @@ def _ended(command: Callable[[], object], *, debug: bool) -> int:
     except (typer.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except Exception as error:  # the outermost handler: unexpected errors must be one line, too
-        if isinstance(_sole(error), BrokenPipeError):
+        if isinstance(sole(error), BrokenPipeError):
             return UNREAD
         if debug:
             raise
@@ -90,6 +90,8 @@ def _ended(command: Callable[[], object], *, debug: bool) -> int:
 def _usage_remedy(error: typer.TyperException) -> str:
     """Return what to do about an error in the command line."""
     context = getattr(error, "ctx", None)
+    if context is not None and context.info_name == "call" and "extra argument" in error.format_message():
+        return """the arguments are one JSON object: '{"path": "a.png", "page": 2}'"""
     if getattr(error, "option_name", None) is not None and context is not None and context.parent is None:
         return "options go after the command: mcp-gateway COMMAND --config FILE; --help lists the commands"
     return "--help shows how it is used"
@@ -113,7 +115,7 @@ def refuse_to_guess(message: str) -> NoReturn:
 
 
 def _say(error: Exception) -> int:
-    known = _sole(error)
+    known = sole(error)
     if isinstance(known, PortInUse):
         from gateway.cli.port_holder import naming_holder
 
@@ -125,7 +127,7 @@ def _say(error: Exception) -> int:
     return FAILED
 
 
-def _sole(error: Exception) -> Exception:
+def sole(error: Exception) -> Exception:
     """Return the error itself, or the only one that a task group wrapped."""
     while isinstance(error, ExceptionGroup):
         group = cast("ExceptionGroup[Exception]", error)

@@ -14,7 +14,7 @@ from gateway._version import __version__
 from gateway.cli.exit_codes import UNUSABLE
 from gateway.config.early_config import read_greeting, toolsets_of_host
 from gateway.config.find_config import find_file
-from gateway.config.fingerprint import fingerprint
+from gateway.config.fingerprint import usability
 from gateway.config.schema import Settings
 from gateway.errors import ConfigError, ProfileError
 from gateway.telemetry import configure_logging
@@ -28,18 +28,25 @@ LoadedT = TypeVar("LoadedT")
 
 
 def load_for_host(
-    load: Callable[[], LoadedT], opening: "EarlyStdio | None", config: Path | None, toolset: str | None
+    load: Callable[[], LoadedT],
+    opening: "EarlyStdio | None",
+    config: Path | None,
+    toolset: str | None,
+    refused: ConfigError | ProfileError | None = None,
 ) -> LoadedT:
     """Return what `load` returns. If the configuration cannot be used, wait until it can, or end with the host.
 
-    `config` and `toolset` are those that the command line names, if any.
+    `config` and `toolset` are those that the command line names, if any. `refused`: the error of a start with what was
+    loaded before.
 
     Raises:
         ConfigError, ProfileError: it cannot be used, and there is no host or no file that could be waited for.
     """
     file = find_file(config, environ=os.environ)
-    seen = None if file is None else fingerprint(file)
+    seen = None if file is None else usability(file)
     try:
+        if refused is not None:
+            raise refused
         return load()
     except (ConfigError, ProfileError) as error:
         if opening is None or opening.is_by_hand or file is None:

@@ -27,6 +27,8 @@ class ProfileChoices:
         self._settings = settings
         self._header_matches = header_matches(profiles)
         self._chosen: dict[tuple[str | None, ...], Choice] = {}
+        self._told: dict[tuple[str | None, ...], tuple[str, str]] = {}
+        """What the log says of each client: said again only if changed settings change it."""
 
     def reconfigure(self, profiles: Mapping[str, Profile], settings: GatewaySettings) -> None:
         """Apply changed profiles and settings."""
@@ -63,20 +65,29 @@ class ProfileChoices:
         key = (of, *texts, *headers_seen(self._header_matches, caller))
         chosen = self._chosen.get(key)
         if chosen is None:
-            chosen = self._choose(caller)
+            chosen = self._choose(caller, key)
             if len(self._chosen) >= _CLIENTS:
                 self._chosen.clear()
             self._chosen[key] = chosen
         return chosen
 
-    def _choose(self, caller: Caller) -> Choice:
+    def _choose(self, caller: Caller, key: tuple[str | None, ...]) -> Choice:
         choice = choose_profile(self.profiles, caller, self.configured, self._settings.model)
-        client = plain(f"{caller.client_name or 'a client'} {caller.client_version or ''}", 100)
-        # The gateway's own clients choose what they want: that says nothing of a host.
-        level = logging.DEBUG if caller.client_name == CONSOLE_CLIENT else logging.INFO
-        words = "%s, %s: profile %s, because %s"
-        logger.log(level, words, client, caller.revision, choice.profile.name, choice.because)
+        self._tell(caller, key, choice)
         profile = narrow(choice.profile, caller.revision)
         if caller.chooses_outputs:
             profile = for_chosen_outputs(profile)
         return Choice(profile, choice.because)
+
+    def _tell(self, caller: Caller, key: tuple[str | None, ...], choice: Choice) -> None:
+        told = (choice.profile.name, choice.because)
+        if self._told.get(key) == told:
+            return
+        if len(self._told) >= _CLIENTS:
+            self._told.clear()
+        self._told[key] = told
+        client = plain(f"{caller.client_name or 'a client'} {caller.client_version or ''}", 100)
+        # The gateway's own clients choose what they want: that says nothing of a host.
+        level = logging.DEBUG if caller.client_name == CONSOLE_CLIENT else logging.INFO
+        words = "%s, %s: profile %s, because %s"
+        logger.log(level, words, client, caller.revision, *told)

@@ -109,13 +109,18 @@ def open_sandbox(settings: CodeModeSettings) -> Sandbox:
     Raises:
         ConfigError: the extra `code` is not installed.
     """
+    check_installed()
+    return Sandbox(settings)
+
+
+def check_installed() -> None:
+    """Raise ConfigError if the extra `code` is not installed."""
     if find_spec("pydantic_monty") is None:
         raise ConfigError(
             "scripts need a package that is not installed",
             where="code_mode.enabled",
             remedy=f"install the extra code: `{install_extra('code')}`",
         )
-    return Sandbox(settings)
 
 
 class _Run:

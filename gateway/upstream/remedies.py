@@ -74,8 +74,8 @@ class FailedUpstream:
 
 
 Text = str | Callable[[FailedUpstream], str | None]
-"""In a string, `{upstream}` is the table in the configuration (`upstreams.charts`), `{url}` the key of its address, and
-`{program}` the command.
+"""In a string, `{upstream}` is the table in the configuration (`upstreams.charts`), `{url}` the key of its address,
+`{program}` the command, and `{name}` its name.
 """
 
 
@@ -113,7 +113,8 @@ def full_remedy(
 
 def _worded(text: Text | None, upstream: FailedUpstream) -> str | None:
     if isinstance(text, str):
-        return text.format(upstream=f"upstreams.{upstream.name}", program=upstream.program, url=upstream.url_key)
+        named = {"name": upstream.name, "program": upstream.program, "url": upstream.url_key}
+        return text.format(upstream=f"upstreams.{upstream.name}", **named)
     return text(upstream) if text is not None else None
 
 
@@ -285,6 +286,7 @@ REMEDIES: Mapping[FailureCode, Remedy] = {
     FailureCode.METHOD_NOT_ALLOWED: Remedy(_not_accepted, _other_requests),
     FailureCode.REQUEST_REFUSED: Remedy(full=_other_requests),
     FailureCode.PROXY_UNAUTHORIZED: Remedy("check HTTP_PROXY and HTTPS_PROXY"),
+    FailureCode.OWN_UPSTREAM: Remedy("take it out of the configuration", "mcp-gateway remove {name}"),
     FailureCode.TOO_MANY_REQUESTS: Remedy("wait, or ask its operator for a higher limit"),
     FailureCode.NOT_AN_EVENT_STREAM: Remedy("check the url", _other_requests),
     # The document of an HTTP API.

@@ -4,6 +4,10 @@ import json
 
 import pytest
 
+from gateway.cli.diagnosis.start_faults import check_start
+from gateway.config.fingerprint import usability
+from gateway.config.load_settings import load_settings
+from gateway.errors import ConfigError
 from tests.cli.conftest import PATIENCE
 
 ENVELOPE = {
@@ -109,3 +113,45 @@ def test_a_file_that_is_not_there_is_waited_for_too(start, config, tmp_path):
     assert "later.toml" in named(process.answer(2))["gateway_problem"]["description"]
     (tmp_path / "later.toml").write_text(config[1])
     assert "pics__picture" in process.offered()
+
+
+NOT_WRITABLE = '[audit]\npath = "/dev/null/audit.jsonl"\n[shared]\nlinger = 1\n'
+
+
+@SHARED
+def test_a_model_learns_why_a_valid_configuration_cannot_be_started_with(start, pictures, tmp_path, shared):
+    path = pictures(NOT_WRITABLE)
+    process = start("serve", "--config", path, *shared)
+    process.initialize()
+    process.send(id=2, method="tools/list")
+    offered = named(process.answer(2))
+    assert list(offered) == ["gateway_problem"]
+    assert "audit.path: cannot be written" in offered["gateway_problem"]["description"]
+    path.write_text(path.read_text().replace("/dev/null", str(tmp_path)))
+    events(process, 3)
+    assert "pics__picture" in process.offered()
+
+
+@pytest.mark.parametrize("words", [("config", "check"), ("install", "claude-code", "--dry-run"), ("doctor",)])
+def test_what_a_start_would_refuse_is_said_before(command, pictures, words):
+    ended = command(*words, "--config", pictures(NOT_WRITABLE))
+    assert ended.code != 0
+    assert "audit.path: cannot be written" in ended.out + ended.err
+
+
+def test_a_package_that_a_start_needs_is_missed_before_it(command, pictures, monkeypatch):
+    monkeypatch.setattr("gateway.sandbox.sandbox.find_spec", lambda name: None)
+    path = pictures("[code_mode]\nenabled = true\n")
+    with pytest.raises(ConfigError, match=r"code_mode\.enabled: scripts need a package .*install the extra code"):
+        check_start(load_settings(path).settings, over_http=False)
+
+
+def test_a_host_is_served_once_the_package_is_installed(monkeypatch, tmp_path):
+    file, packages = tmp_path / "gateway.toml", tmp_path / "site-packages"
+    file.write_text("")
+    packages.mkdir()
+    monkeypatch.setattr("gateway.config.fingerprint.sysconfig.get_path", lambda name: str(packages))
+    before = usability(file)
+    assert usability(file) == before
+    (packages / "new").mkdir()
+    assert usability(file) != before

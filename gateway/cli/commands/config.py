@@ -13,6 +13,7 @@ import typer
 from gateway.cli.command_context import AsJson, ConfigFile
 from gateway.cli.diagnosis.approvals import check_approvals
 from gateway.cli.diagnosis.globs import check_globs, check_order, expired_tokens
+from gateway.cli.diagnosis.start_faults import check_start
 from gateway.cli.exit_codes import DONE, UNUSABLE, complain
 from gateway.cli.terminal import help_without_command, say, say_json
 from gateway.config.builtin_profiles import load_profiles
@@ -42,6 +43,7 @@ def check(config: ConfigFile = None, as_json: AsJson = False) -> int:
             raise ConfigError(f"there is no configuration: looked for {looked}", remedy=remedy)
         with _in_file(loaded.path):
             load_profiles(loaded.settings)
+            check_start(loaded.settings, over_http=True)
     except (ConfigError, ProfileError) as error:
         if as_json:
             say_json({"ok": False, "problems": str(error).splitlines()})

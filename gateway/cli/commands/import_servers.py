@@ -25,6 +25,7 @@ from gateway.hosts.config_files.login_probe import ask_for_logins, may_want_a_lo
 from gateway.hosts.config_files.machine import Machine
 from gateway.hosts.config_files.registration_status import registration_status
 from gateway.hosts.config_files.starter_config import HEAD
+from gateway.serving.control.gateway_ports import gateway_ports
 
 
 def import_(
@@ -48,7 +49,7 @@ def import_(
         refuse("--json needs --yes or --dry-run: nothing is asked then")
     target = configuration(config)
     before = read_bytes(target)
-    discovered = discover(source or (), Machine.here())
+    discovered = discover(source or (), Machine.here(gateway_ports()))
     answers = (
         {} if offline else ask_for_logins([one.upstream for one in discovered.servers if one.upstream], os.environ)
     )

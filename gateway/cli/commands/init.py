@@ -21,6 +21,7 @@ from gateway.hosts.config_files.import_servers import ImportPlan, plan_import, w
 from gateway.hosts.config_files.login_probe import ask_for_logins
 from gateway.hosts.config_files.machine import Machine
 from gateway.hosts.config_files.starter_config import HEAD, first_configuration, upstreams_of
+from gateway.serving.control.gateway_ports import gateway_ports
 
 
 def init(
@@ -85,7 +86,7 @@ def _file(path: str) -> Path:
 
 def _found(file: Path, *, probe: bool) -> ImportPlan:
     """Return the servers of this machine's hosts as a first configuration. `probe`: ask whether they want a login."""
-    servers = discover((), Machine.here()).servers
+    servers = discover((), Machine.here(gateway_ports())).servers
     answers = ask_for_logins([one.upstream for one in servers if one.upstream], os.environ) if probe else {}
     return plan_import(servers, HEAD, str(file), logins=[url for url, wants in answers.items() if wants])
 

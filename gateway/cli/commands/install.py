@@ -15,6 +15,7 @@ import typer
 from gateway.cli.command_context import AsJson, ConfigFile, ProfileNames, profile_option, the_profile
 from gateway.cli.completion import host_names
 from gateway.cli.diagnosis.findings import list_names
+from gateway.cli.diagnosis.start_faults import check_start
 from gateway.cli.early_lists import prepare_for_hosts
 from gateway.cli.exit_codes import DONE, complain, refuse
 from gateway.cli.terminal import remark, say, say_json, say_table
@@ -47,6 +48,7 @@ from gateway.hosts.config_files.register_gateway import (
 from gateway.hosts.config_files.registration_status import RegistrationStatus, registration_status
 from gateway.hosts.config_files.servers import read_servers
 from gateway.hosts.config_files.servers_behind import ServersBehind, removal, servers_behind
+from gateway.serving.control.gateway_ports import gateway_ports
 
 HostName = Annotated[
     str | None,
@@ -90,7 +92,7 @@ def install(
     as_json: AsJson = False,
 ) -> int:
     """Register the gateway in a host; without --only, its other servers stay."""
-    at = Machine.here()
+    at = Machine.here(gateway_ports())
     if listing:
         return _list(at, as_json, config)
     if as_json:
@@ -171,7 +173,7 @@ def _say_removed(host: HostFormat, name: str, done: Unregistered) -> None:
 
 
 def _configuration(asked: Path | None, profile: str | None, toolset: str | None) -> tuple[Path, Settings]:
-    """Return the configuration that the host will start the gateway with, and its settings. It must be valid now."""
+    """Return the configuration that the host will start the gateway with, and its settings. It must be usable now."""
     loaded = load_settings(asked)
     if loaded.path is None:
         remedy = "`mcp-gateway init` writes one, `mcp-gateway import` one with the servers of your hosts"
@@ -180,6 +182,7 @@ def _configuration(asked: Path | None, profile: str | None, toolset: str | None)
     if profile is not None:
         find_profile(profiles, profile)
     check_toolsets(loaded.settings, () if toolset is None else (toolset,))
+    check_start(loaded.settings, over_http=False)
     return loaded.path.absolute(), loaded.settings
 
 

@@ -100,7 +100,8 @@ def _log(pid: int | None, name: str | None) -> tuple[Path, GatewayRecord | None]
     left = left_logs()
     if not left:
         raise GatewayError("no gateway is running, and none has left a log")
-    remark("no gateway is running; this is what the last one left")
+    brief = "one that ends within a second or two, as for `claude mcp list`, leaves none"
+    remark(f"no gateway is running; this is the newest log that one has left ({brief})")
     return left[0], None
 
 

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -22,7 +22,7 @@ from gateway.cli.commands.serve_http import fast_over_http, serve_http_with
 from gateway.cli.commands.serve_stdio import opened_stdio, serve_on_stdio
 from gateway.cli.commands.serve_workers import WorkerOptions, run_workers, settings_of_worker, worker_words
 from gateway.cli.controlled_gateway import Start
-from gateway.cli.exit_codes import DONE, TERMINATED, refuse
+from gateway.cli.exit_codes import DONE, TERMINATED, refuse, sole
 from gateway.cli.load_for_host import load_for_host
 from gateway.cli.record_options import RecordFolder, RecordLimit, ReplayFolder, ReplayMatch, recording_options
 from gateway.cli.stop_request import StopRequest
@@ -34,11 +34,14 @@ from gateway.config.schema import Settings
 from gateway.core.near_names import near_names
 from gateway.core.profiles.match_profile import find_profile
 from gateway.core.profiles.profile import Profile
+from gateway.errors import ConfigError
 from gateway.serving.shared.relay_options import RelayOptions
+from gateway.system.gateway_chain import join_chain
 from gateway.telemetry import configure_logging
 from gateway.telemetry.trace_export import exporting_traces
 
 if TYPE_CHECKING:
+    from gateway.serving.mcp.early_stdio import EarlyStdio
     from gateway.serving.workers.worker import Worker
 
 _BY_HAND = """\
@@ -117,7 +120,7 @@ def serve(
     def load() -> tuple[Start, Mapping[str, Profile]]:
         nonlocal toolsets, of_project
         loaded = recording.loaded(config, upstream, command)
-        toolsets = () if http else toolsets_of(toolset, loaded.settings)
+        toolsets = _told(started.opening, () if http else toolsets_of(toolset, loaded.settings))
         of_project = _of_project(toolsets, toolset)
         start = replace(Start.of(loaded, chosen, overlay), calibrating=calibrate, record=recording.record)
         configure_logging(start.settings, debug=started.debug)
@@ -125,9 +128,9 @@ def serve(
         return start, load_profiles(start.settings)
 
     toolsets, of_project = (), None
-    start, profiles = load_for_host(load, started.opening, config, toolset)
+    usable = partial(_usable, load, started.opening, RelayOptions(config, chosen, model, toolset))
+    start = usable()
     settings = start.settings
-    _check_profile(profiles, chosen)
     with exporting_traces(os.environ, settings.gateway.name):
         if http:
             stop = StopRequest()
@@ -136,22 +139,55 @@ def serve(
                 options |= {"--log-format": log_format, "--log-level": log_level}
                 words = worker_words(options, upstream or (), command or ())
                 return run_workers(start, WorkerOptions(workers, started.debug, words), stop)
+            join_chain(start.path, os.environ)
             work = partial(serve_http_with, start, shared=shared, stop=stop, worker=own)
             fast = fast_over_http(settings)
             ended = run_until_signal(work, fast_loop=fast, interrupt=stop.interrupt, terminate=stop.ask)
             if own is not None:
                 own.tidy()
         else:
-            opening = started.opening or opened_stdio(settings)
-            opening.toolsets = toolsets
+            opening = started.opening or opened_stdio(settings, toolsets)
             if opening.is_by_hand:
                 remark(_BY_HAND)
-            ended = run_until_signal(partial(serve_on_stdio, start, opening))
+            ended = _served(start, opening, usable)
     return DONE if ended == TERMINATED else ended or DONE
 
 
 _OPTIONS = ("http", "shared", "console", "workers", "calibrate", "config", "profile", "upstream", "record", "replay")
 """The options that a misspelt word may have meant."""
+
+
+def _told(opening: "EarlyStdio | None", toolsets: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the toolsets; the host's connection knows them from now on."""
+    if opening is not None:
+        opening.toolsets = toolsets
+    return toolsets
+
+
+def _usable(
+    load: Callable[[], tuple[Start, Mapping[str, Profile]]],
+    opening: "EarlyStdio | None",
+    chosen: RelayOptions,
+    refused: ConfigError | None = None,
+) -> Start:
+    """Return what to start with, as soon as it can be used (`load_for_host`). The chosen profile has to exist."""
+    start, profiles = load_for_host(load, opening, chosen.config, chosen.toolset, refused)
+    if chosen.profile is not None:
+        find_profile(profiles, chosen.profile)
+    return start
+
+
+def _served(start: Start, opening: "EarlyStdio", usable: Callable[[ConfigError], Start]) -> int:
+    """Serve a host on stdio, from the beginning again whenever a start has failed and its reason is gone."""
+    join_chain(start.path, os.environ)
+    while True:
+        try:
+            return run_until_signal(partial(serve_on_stdio, start, opening))
+        except (ConfigError, ExceptionGroup) as error:
+            refused = sole(error)
+            if not isinstance(refused, ConfigError):
+                raise
+        start = usable(refused)
 
 
 def _check_program(command: Sequence[str]) -> None:
@@ -180,11 +216,6 @@ def _check_options(
         refuse(
             "--workers goes without --shared, --console, --calibrate, --record and --replay: they are for one process"
         )
-
-
-def _check_profile(profiles: Mapping[str, Profile], chosen: str | None) -> None:
-    if chosen is not None:
-        find_profile(profiles, chosen)
 
 
 def _of_project(toolsets: Sequence[str], chosen: str | None) -> str | None:
@@ -227,7 +258,7 @@ def _served_shared(options: _SharedOptions, started: CommandContext, host: Relay
         refuse("--shared goes with --config, --profile, --model and --toolset; for the rest, see the configuration")
     from gateway.serving.shared.relay import relay
 
-    opening = started.opening or opened_stdio(Settings())
+    opening = started.opening or opened_stdio(Settings(), ())
     if opening.is_by_hand:
         remark(_BY_HAND)
     return relay(opening, host)

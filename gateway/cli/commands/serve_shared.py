@@ -21,6 +21,7 @@ from gateway.core.model.caller import Caller
 from gateway.core.profiles.match_profile import find_profile
 from gateway.errors import ConfigError, GatewayError
 from gateway.serving.control.status_report import Serving
+from gateway.system.gateway_chain import join_chain
 from gateway.telemetry import configure_logging
 from gateway.telemetry.trace_export import exporting_traces
 
@@ -44,6 +45,7 @@ def serve_resident(config: Path | None, *, debug: bool) -> int:
                 pass  # the relay says it too, to its host
         raise
     assert start.path is not None
+    join_chain(start.path, os.environ)
     settings = start.settings
     configure_logging(settings, debug=debug)
     profiles = load_profiles(settings)

@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from gateway.serving.mcp.early_stdio import EarlyStdio
 
 
-def opened_stdio(settings: Settings) -> "EarlyStdio":
+def opened_stdio(settings: Settings, toolsets: tuple[str, ...]) -> "EarlyStdio":
     """Open the connection if the command was not started by `main`, which opens it before anything is imported."""
     from gateway.serving.mcp.early_stdio import EarlyStdio
     from gateway.serving.mcp.handshake import Identity
 
     opening = EarlyStdio(Identity(settings.gateway.name, __version__, instructions=settings.gateway.instructions))
+    opening.toolsets = toolsets
     opening.start()
     return opening
 

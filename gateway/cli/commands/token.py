@@ -15,6 +15,7 @@ from gateway.cli.command_context import AsJson, ConfigFile
 from gateway.cli.configuration_file import say_who_refuses, warn_if_unusable, warn_of_access
 from gateway.cli.exit_codes import DONE, refuse
 from gateway.cli.reach_words import reach_words
+from gateway.cli.running_gateways import with_file
 from gateway.cli.terminal import help_without_command, remark, say, say_json, say_table
 from gateway.config.load_settings import load_settings
 from gateway.config.moments import moment_in, seconds_of_moment
@@ -28,6 +29,7 @@ from gateway.core.model.quantities import seconds_of
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.configuration_file import ConfigurationFile
 from gateway.serving.access.tokens import new_token
+from gateway.system.listening_ports import listening_ports
 
 app = typer.Typer(name="token", help="Add, list or remove tokens for HTTP.", invoke_without_command=True)
 
@@ -172,8 +174,14 @@ def _base(file: Path) -> str:
     bind = socket.gethostname() if http.bind in ("0.0.0.0", "::") else http.bind  # noqa: S104
     host = f"[{bind}]" if ":" in bind else bind
     scheme = "http" if http.tls_certificate is None else "https"
-    base = gateway.public_url or f"{scheme}://{host}:{http.port}{gateway.root_path}"
+    base = gateway.public_url or f"{scheme}://{host}:{_port(file, http.port)}{gateway.root_path}"
     return base.rstrip("/")
+
+
+def _port(file: Path, configured: int) -> int:
+    """Return the port on which a gateway with this file listens, which `serve --port` may have chosen."""
+    ports = {port for record in with_file(file) for port in listening_ports(record.pid)}
+    return next(iter(ports)) if len(ports) == 1 else configured
 
 
 def _rows(tokens: Mapping[str, Mapping[str, Any]]) -> Sequence[Sequence[str]]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gateway.cli.diagnosis.check_context import CheckContext
 from gateway.cli.diagnosis.findings import CheckResult, list_names
+from gateway.cli.diagnosis.start_faults import start_faults
 from gateway.config.builtin_profiles import builtin_profiles, load_profiles
 from gateway.config.find_config import FILE_NAME, config_candidates
 from gateway.config.load_settings import LoadedSettings, load_settings
@@ -115,6 +116,8 @@ def _contents(loaded: LoadedSettings) -> Iterator[CheckResult]:
         first = next(iter(upstreams))
         text = "no upstream is enabled: there will be no tools"
         yield CheckResult(ABOUT, "problem", text, f"upstreams.{first}.enabled = true")
+    for fault in start_faults(loaded.settings):
+        yield CheckResult(ABOUT, "problem", f"a gateway would not start: {fault.message}", fault.remedy)
     yield from _permissions(loaded)
     yield from _secret_arguments(loaded.settings)
 

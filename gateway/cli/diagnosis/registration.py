@@ -29,6 +29,7 @@ from gateway.hosts.config_files.launch_command import Launch, address_of_entry, 
 from gateway.hosts.config_files.machine import Machine
 from gateway.hosts.config_files.registration_status import ProjectServers, RegistrationStatus, registration_status
 from gateway.hosts.config_files.servers_behind import ServersBehind, removal, servers_behind
+from gateway.serving.control.gateway_ports import gateway_ports
 
 _REFERENCES = ("$", "{env:", "{file:")
 """Placeholders in a path that only its host can replace (`gateway.hosts.config_files.variables`)."""
@@ -40,7 +41,7 @@ async def check_registration(context: CheckContext) -> list[CheckResult]:
 
 
 def _hosts(context: CheckContext) -> Iterator[CheckResult]:
-    at = replace(Machine.here(), environ=context.environ)
+    at = replace(Machine.here(gateway_ports()), environ=context.environ)
     for host in HOSTS.values():
         own = host.profile or host.name
         if context.host in (None, own if own in context.profiles else "default"):

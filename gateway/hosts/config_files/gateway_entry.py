@@ -1,6 +1,6 @@
 """Adding the gateway to the text of a host's configuration, and removing it: nothing is read or written here."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from gateway.errors import ConfigError
@@ -45,9 +45,9 @@ def plan_install(document: Document, host: HostFormat, launch: Launch, *, name: 
     return Installation(document.text, beside=others)
 
 
-def own_names(document: Document, host: HostFormat) -> tuple[str, ...]:
-    """Return the names under which the gateway is registered in the text."""
-    return tuple(name for name, entry in (document.table(host.table) or {}).items() if is_own(entry))
+def own_names(document: Document, host: HostFormat, ports: Collection[int] = ()) -> tuple[str, ...]:
+    """Return the names under which the gateway is registered in the text. `ports`: where gateways serve hosts now."""
+    return tuple(name for name, entry in (document.table(host.table) or {}).items() if is_own(entry, ports))
 
 
 def plan_uninstall(

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PureWindowsPath
 from typing import Any
@@ -71,12 +71,16 @@ def lives_in_cache(executable: str = sys.executable) -> bool:
     return bool(_CACHES & set(PurePath(executable).parts))
 
 
-def is_own(server: Any) -> bool:
-    """Whether an entry of a host starts (or calls) a gateway of ours."""
+def is_own(server: Any, ports: Collection[int] = ()) -> bool:
+    """Whether an entry of a host starts (or calls) a gateway of ours. `ports`: where some serve hosts now."""
     if not is_object(server):
         return False
     launch = launch_in(server)
-    return _is_launch([launch.command, *launch.args]) if launch is not None else _is_address(address_of_entry(server))
+    return (
+        _is_launch([launch.command, *launch.args])
+        if launch is not None
+        else _is_address(address_of_entry(server), ports)
+    )
 
 
 def launch_in(entry: Mapping[str, Any]) -> Launch | None:
@@ -108,12 +112,12 @@ def _is_launch(words: Sequence[str]) -> bool:
     return SCRIPT in names or any(word.startswith(DISTRIBUTION) for word in before) or before[-2:] == ["-m", "gateway"]
 
 
-def _is_address(url: str) -> bool:
+def _is_address(url: str, ports: Collection[int]) -> bool:
     try:
         parts = urlsplit(url)
         return (
             is_this_machine(parts.hostname or "")
-            and parts.port == HttpSettings().port
+            and parts.port in (HttpSettings().port, *ports)
             and parts.path.split("/")[1:2] in (["mcp"], ["sse"])
         )
     except ValueError:

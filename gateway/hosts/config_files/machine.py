@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 
@@ -15,11 +15,13 @@ class Machine:
     home: str
     cwd: str
     environ: Mapping[str, str]
+    gateway_ports: Collection[int] = ()
+    """The TCP ports on which gateways of this user serve hosts now."""
 
     @classmethod
-    def here(cls) -> "Machine":
+    def here(cls, gateway_ports: Collection[int] = ()) -> "Machine":
         """Return the machine that this process runs on."""
-        return cls(sys.platform, str(Path.home()), str(Path.cwd()), os.environ)
+        return cls(sys.platform, str(Path.home()), str(Path.cwd()), os.environ, gateway_ports)
 
     @property
     def separator(self) -> str:

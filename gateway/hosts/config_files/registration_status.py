@@ -29,9 +29,9 @@ class ProjectServers:
     others: tuple[str, ...]
 
     @classmethod
-    def of(cls, folder: str, file: Path, servers: Mapping[str, Any]) -> "ProjectServers":
+    def of(cls, folder: str, file: Path, servers: Mapping[str, Any], at: Machine) -> "ProjectServers":
         """Tell the gateway from the other servers."""
-        own = tuple(name for name, entry in servers.items() if is_own(entry))
+        own = tuple(name for name, entry in servers.items() if is_own(entry, at.gateway_ports))
         return cls(folder, file, own, tuple(name for name in servers if name not in own))
 
     def to_json(self) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def registration_status(host: HostFormat, at: Machine) -> RegistrationStatus:
     exists = os.path.exists(file)
     try:
         document, _ = host_document(host, file)
-        names = own_names(document, host)
+        names = own_names(document, host, at.gateway_ports)
         servers = document.table(host.table) or {}
         known = projects_in(document, host)
     except ConfigError as error:
@@ -90,7 +90,7 @@ def _in_projects(host: HostFormat, file: Path, known: Mapping[str, Any], at: Mac
     """Yield the servers of the working folder and of the projects in the user's file; `known` are those by folder."""
     for folder, servers in known.items():
         if servers:
-            yield ProjectServers.of(folder, file, servers)
+            yield ProjectServers.of(folder, file, servers, at)
     for folder in dict.fromkeys([at.cwd, *known]):
         yield from _in_project(host, file, replace(at, cwd=folder))
 
@@ -103,4 +103,4 @@ def _in_project(host: HostFormat, file: Path, at: Machine) -> Iterator[ProjectSe
             with suppress(ConfigError):
                 document, _ = host_document(host, path)
                 if servers := document.table(host.table):
-                    yield ProjectServers.of(at.cwd, path, servers)
+                    yield ProjectServers.of(at.cwd, path, servers, at)

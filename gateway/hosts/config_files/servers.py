@@ -80,7 +80,7 @@ def _in_table(
 ) -> Iterator[Server]:
     """Yield the servers of one table; those in `off` are switched off elsewhere in the file."""
     for name, entry in table.items():
-        if is_own(entry):
+        if is_own(entry, at.gateway_ports):
             yield Server(name, host.title, document.where, project, own=True)
         elif not is_object(entry):
             yield Server(name, host.title, document.where, project, obstacle="is not an object")

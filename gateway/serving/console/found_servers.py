@@ -17,6 +17,7 @@ from gateway.hosts.config_files.upstream_edits import ConfigurationText
 from gateway.serving.console.console import Console
 from gateway.serving.console.submitted import Submitted
 from gateway.serving.console.views import View
+from gateway.system.listening_ports import listening_ports
 
 
 def with_found_servers(text: ConfigurationText, form: Submitted) -> ConfigurationText:
@@ -43,7 +44,7 @@ def with_found_servers(text: ConfigurationText, form: Submitted) -> Configuratio
 
 
 def _planned(text: str, where: str) -> tuple[DiscoveredServers, ImportPlan]:
-    discovered = discover((), Machine.here())
+    discovered = discover((), Machine.here(listening_ports()))
     return discovered, plan_import(discovered.servers, text, where)
 
 

@@ -75,13 +75,15 @@ class Reloader:
                 if self._on_refused is not None:
                     await self._on_refused()
                 raise
-            self.problem = None
+            was_refused, self.problem = self.problem is not None, None
             self.applied_at = time.time()
             self.restart_needed = difference.restart_needed
             if difference:
                 lines = lines_of(asdict(difference))
                 logger.info("the configuration was read again: %s", "; ".join(lines))
                 self._tell(lines)
+            elif was_refused:
+                logger.info("the configuration is corrected; nothing in it differs from the one in force")
             return asdict(difference)
 
     def _tell(self, changes: Sequence[str], problem: str | None = None) -> None:

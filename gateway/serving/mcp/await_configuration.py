@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from gateway.config.fingerprint import fingerprint
+from gateway.config.fingerprint import usability
 from gateway.core.model.wire import INTERNAL_ERROR, SUBSCRIPTION_ID
 from gateway.core.tools.instructions import Introductions
 from gateway.serving.mcp.early_lists import Acknowledgement, acknowledgement
@@ -32,11 +32,15 @@ UsableT = TypeVar("UsableT")
 
 
 def await_configuration(
-    opening: EarlyStdio, file: Path, seen: bytes | None, problem: str, load: Callable[[], UsableT | str]
+    opening: EarlyStdio,
+    file: Path,
+    seen: tuple[bytes | None, int] | None,
+    problem: str,
+    load: Callable[[], UsableT | str],
 ) -> UsableT | None:
     """Answer a host with the problem until the file is a configuration that can be used.
 
-    `seen` is the file's fingerprint from before the problem was found: it may be corrected already. `load` is called in
+    `seen` is its `usability` from before the problem was found: it may be corrected already. `load` is called in
     this thread whenever the file has changed, and returns the problem as it is then, or what this is to return. Return
     None if the host leaves. The host is told at the end that its lists have changed.
     """
@@ -49,7 +53,7 @@ def await_configuration(
             waiting.take(*taken)
         if opening.ended and not opening.waiting:
             return None
-        if (now := fingerprint(file)) != seen:
+        if (now := usability(file)) != seen:
             seen, found = now, load()
             if not isinstance(found, str):
                 waiting.end()

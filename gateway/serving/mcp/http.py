@@ -22,6 +22,7 @@ from gateway.serving.access import Access, Identified
 from gateway.serving.access.resource_metadata import resource_metadata
 from gateway.serving.http import Listening, TcpListener, serve
 from gateway.serving.http.limits import no_replica
+from gateway.serving.http.refuse_itself import RefuseItself
 from gateway.serving.mcp.admit_requests import AdmissionMiddleware, LargeBodyMiddleware
 from gateway.serving.mcp.attendance import AttendanceMiddleware
 from gateway.serving.mcp.cluster_port import ClusterPort
@@ -167,6 +168,7 @@ def http_app(
             *([] if cluster is None else endpoint(MESSAGES_PATH + "/~{replica}", cluster.to_streams, by_header=False)),
         ],
         middleware=[
+            Middleware(RefuseItself),
             *([Middleware(PublicDocuments, for_anybody, bases)] if for_anybody else []),
             Middleware(TellingOfTheEnd, drain),
             *([] if cluster is None else [Middleware(cluster.recognising)]),

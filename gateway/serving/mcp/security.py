@@ -63,6 +63,7 @@ BEFORE_URL_TOKEN = "/t/"  # noqa: S105 - a path, no token
 """Before a token that is a part of the path, for hosts that can do nothing but a URL: `/t/<token>/mcp`."""
 
 _EXPOSED = "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate, Retry-After"
+_FOR_HOSTS = ("/mcp", "/sse")
 _QUERY_TOKEN = re.compile(rb"(?:^|[&;])access_token=")
 """RFC 6750, 2.3, which OAuth 2.1 forbids."""
 
@@ -222,7 +223,7 @@ class Guard:
                 return await _too_many(seconds)(scope, receive, send)
             self._enter(scope, found, authorization)
         elif not is_public:
-            await self._refused(found, scope)
+            await self._refused(found, path, scope)
             return await self._unauthorised(found, path, scope)(scope, receive, send)
         return await self._app(scope, receive, send)
 
@@ -233,7 +234,7 @@ class Guard:
         is_endpoint = rest == "mcp" or rest.startswith("mcp/")
         if not isinstance(found, Identified) or not is_endpoint:
             if not isinstance(found, Identified):
-                await self._refused(found, scope)
+                await self._refused(found, path, scope)
             return await refused_response(404, "not found; the address may have been withdrawn")(scope, receive, send)
         if seconds := await self._too_soon(found, scope):
             return await _too_many(seconds)(scope, receive, send)
@@ -242,10 +243,13 @@ class Guard:
         self._enter(scope, found, f"Bearer {token}")
         return await self._app(scope, receive, send)
 
-    async def _refused(self, fault: Fault, scope: Scope) -> None:
+    async def _refused(self, fault: Fault, path: str, scope: Scope) -> None:
         """Tell who listens of a refused token, and slow down whoever tries tokens."""
         if fault != "missing":
             self._access.on_refusal(address_of(scope), fault)
+        elif path.startswith(_FOR_HOSTS) and not self._access.authorization_servers:
+            # Where there is one, hosts ask without a token first, to be told where to get it.
+            self._refused_requests.warn("no token", f"the gateway: no token in a request from {address_of(scope)}")
         if fault == "wrong":
             await self._wrong_tokens.refused(scope)
 

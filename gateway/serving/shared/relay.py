@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from gateway._version import __version__
 from gateway.config.early_config import read_greeting, toolsets_of_host
 from gateway.config.find_config import find_file
-from gateway.config.fingerprint import fingerprint
+from gateway.config.fingerprint import usability
 from gateway.core.model.json_values import as_object
 from gateway.core.model.wire import INTERNAL_ERROR, text_result
 from gateway.errors import GatewayError
@@ -29,6 +29,7 @@ from gateway.serving.shared.attachment import Attachment, GivenUp, Lost, about, 
 from gateway.serving.shared.host_setup import HostSetup, is_own_request
 from gateway.serving.shared.relay_options import RelayOptions
 from gateway.serving.shared.start_gateway import CannotStart, SharedGateway
+from gateway.system.gateway_chain import check_chain
 
 if TYPE_CHECKING:
     from gateway.serving.mcp.early_stdio import Arrival, EarlyStdio
@@ -81,6 +82,7 @@ def relay(opening: "EarlyStdio", options: RelayOptions) -> int | None:
         _say(f"warning: hosts cannot share a gateway: {error}; this one gets a gateway of its own")
         return None
     try:
+        check_chain(config, os.environ)
         toolsets = toolsets_of_host(config, os.environ, options.toolset)
         opening.toolsets = toolsets
         return _Relay(opening, options, toolsets, shared).run()
@@ -125,7 +127,7 @@ class _Relay:
             CannotStart, GatewayError, OSError: there is no gateway to attach to at the beginning.
         """
         self._opening.listen(self._wake)
-        seen = fingerprint(self._shared.config)
+        seen = usability(self._shared.config)
         try:
             if not self._attach_first():
                 return 0
@@ -275,7 +277,7 @@ class _Relay:
                 continue
         raise GatewayError("the shared gateway ends as soon as it is started", remedy="see `mcp-gateway logs`")
 
-    def _await_configuration(self, seen: bytes | None, problem: str) -> bool:
+    def _await_configuration(self, seen: tuple[bytes | None, int], problem: str) -> bool:
         """Tell the host why there is no gateway, and attach once that is corrected. Return False if the host leaves."""
         _say_error(problem)
 

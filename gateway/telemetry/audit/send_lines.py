@@ -48,7 +48,7 @@ class LineSender:
     """
 
     def __init__(self, service: str) -> None:
-        self._exporter = _exporter()
+        self._exporter: Any = exporter_class()()
         self._records = _Records(service)
         self._lines: deque[bytes] = deque()
         self._news = threading.Condition()
@@ -198,7 +198,8 @@ def _nanoseconds(said: Mapping[str, Any]) -> int:
         return time.time_ns()
 
 
-def _exporter() -> Any:
+def exporter_class() -> Any:
+    """Return the class of the exporter for the protocol that the environment names. Raises ConfigError without one."""
     environ = os.environ
     protocol = environ.get("OTEL_EXPORTER_OTLP_LOGS_PROTOCOL") or environ.get("OTEL_EXPORTER_OTLP_PROTOCOL", "")
     name = "otlp_proto_grpc" if protocol.strip() == "grpc" else "otlp_proto_http"
@@ -206,7 +207,7 @@ def _exporter() -> Any:
     if found is None:
         raise _missing()
     try:
-        return found.load()()
+        return found.load()
     except ImportError:
         raise _missing() from None
 

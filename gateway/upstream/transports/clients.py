@@ -1,5 +1,6 @@
 """HTTP clients for upstreams: one shared TLS context, the configured headers, and limits on reading."""
 
+import os
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from functools import partial
@@ -11,6 +12,7 @@ import httpx2
 
 from gateway._version import __version__
 from gateway.config.upstream_settings import UpstreamSettings
+from gateway.system.gateway_chain import via
 from gateway.system.loopback import is_this_machine
 from gateway.system.tls import HOOKS, ssl_context
 from gateway.upstream.authorization.ports import TokenSource
@@ -58,8 +60,9 @@ def client_options(settings: UpstreamSettings) -> ClientOptions:
     Compression is declined, because a small compressed body can be enormous. Proxies come from the environment, but are
     not used for this machine.
     """
+    own = {"user-agent": f"mcp-gateway/{__version__}", **via(os.environ)}
     return ClientOptions(
-        headers={"user-agent": f"mcp-gateway/{__version__}", **settings.headers, "accept-encoding": "identity"},
+        headers={**own, **settings.headers, "accept-encoding": "identity"},
         verify=ssl_context(),
         timeout=httpx2.Timeout(None, connect=min(CONNECT_TIMEOUT, settings.timeout.start)),
         limits=httpx2.Limits(max_keepalive_connections=MOST_IDLE, keepalive_expiry=KEEPALIVE_EXPIRY),

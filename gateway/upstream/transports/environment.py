@@ -8,6 +8,8 @@ import sys
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+from gateway.system import gateway_chain
+
 _POSIX = frozenset(
     {
         "PATH",  # to find interpreters and programs
@@ -19,6 +21,7 @@ _POSIX = frozenset(
         "LANG",  # the encoding of its output; see LC_* below
         "TMPDIR",
         "TZ",
+        gateway_chain.VARIABLE,  # for a gateway behind this one
     }
 )
 
@@ -51,6 +54,7 @@ _WINDOWS = frozenset(
         "USERNAME",
         "USERPROFILE",
         "WINDIR",
+        gateway_chain.VARIABLE,
     }
 )
 

@@ -38,6 +38,7 @@ _STATUS: Mapping[int, tuple[FailureCode, str]] = {
     404: (FailureCode.NOT_FOUND, "there is no MCP server at this address"),
     405: (FailureCode.METHOD_NOT_ALLOWED, "this address does not accept MCP messages"),
     407: (FailureCode.PROXY_UNAUTHORIZED, "a proxy on the way wants credentials"),
+    508: (FailureCode.OWN_UPSTREAM, "it is this gateway itself, or leads back to it"),
     429: (FailureCode.TOO_MANY_REQUESTS, "it received too many requests"),
     **dict.fromkeys((400, 406, 415, 422), (FailureCode.REQUEST_REFUSED, "it does not accept the request")),
 }

@@ -20,7 +20,8 @@ from gateway.serving.control.reload_config import Reloader
     ],
 )
 @pytest.mark.anyio
-async def test_every_refusal_is_a_problem_until_a_configuration_is_applied(error, problem):
+async def test_every_refusal_is_a_problem_until_a_configuration_is_applied(error, problem, caplog):
+    caplog.set_level("INFO")
     failures = [error]
 
     def load() -> Settings:
@@ -31,8 +32,11 @@ async def test_every_refusal_is_a_problem_until_a_configuration_is_applied(error
     reloader = Reloader(load, lambda _: Difference())
     await reloader.reload_quietly()
     assert reloader.problem == problem
-    await reloader.reload()
+    for _ in range(2):
+        await reloader.reload()
     assert reloader.problem is None
+    corrected = [record.message for record in caplog.records if "is corrected" in record.message]
+    assert corrected == ["the configuration is corrected; nothing in it differs from the one in force"]
 
 
 @pytest.mark.anyio

@@ -69,6 +69,13 @@ def test_every_route_wants_the_token_that_is_set(ask, method, path, given):
     assert "sesame" not in response.text
 
 
+def test_a_host_that_sends_no_token_is_logged_and_a_browser_is_not(ask, caplog):
+    ask("GET", "/", {}, token="sesame")
+    assert "no token" not in caplog.text
+    ask("POST", "/mcp", {}, token="sesame")
+    assert "the gateway: no token in a request from testclient" in caplog.text
+
+
 def test_the_right_token_opens_and_is_the_principal(ask):
     found = ask("GET", "/", {"Authorization": "Bearer sesame"}, token="sesame")
     assert found.status_code == 200
