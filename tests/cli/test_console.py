@@ -69,6 +69,20 @@ def test_the_console_of_a_gateway_on_stdio(start: Any, command: Command, ask: An
         assert error.code == 400
 
 
+def test_an_open_page_does_not_keep_a_gateway_from_stopping(start: Any, config: Path) -> None:
+    process = start("serve", "--http", "--console", "--port", "0", "--config", config)
+    url = process.line_with("console at ").removeprefix("console at ")
+    cookies = urllib.request.HTTPCookieProcessor(CookieJar())
+    open_url(url, 30, cookies).close()
+    with open_url(url.partition("/enter")[0] + "/events", 30, cookies) as events:
+        assert events.readline() == b"retry: 2000\n"
+        process.process.terminate()
+        assert events.read().strip() == b""
+    assert process.wait() == 0
+    said = process.rest(process.err)
+    assert [line for line in said if "ERROR" in line or "WARNING" in line] == []
+
+
 def test_without_a_gateway_one_is_started(start: Any, config: Path) -> None:
     process = start("console", "--no-browser", "--config", config)
     process.line_with("ends with Ctrl-C")

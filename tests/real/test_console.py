@@ -15,6 +15,7 @@ import wave
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from PIL import Image
@@ -245,3 +246,20 @@ def test_a_first_run_in_a_browser_ends_on_what_hosts_see(chromium: str, node_mod
     assert {"Claude Code", "Codex"} & {name.partition(" (")[0] for name in seen["hosts"]}, seen["hosts"]
     assert len(seen["hosts"]) == 3
     assert config.read_text().startswith("# nothing yet\n")
+
+
+def test_somebody_enters_with_a_token_in_a_browser(chromium: str, tmp_path: Path) -> None:
+    config = tmp_path / "gateway.toml"
+    config.write_text("[gateway]\nname = 'Weather desk'\n[http]\ntoken = 'correct horse battery staple'\n")
+    gateway = Serving(config, "--console")
+    try:
+        entrance = urlsplit(gateway.line_with("console at ").removeprefix("console at "))
+        address = f"{entrance.scheme}://{entrance.netloc}/console/"
+        task = {"executablePath": chromium, "address": address, "token": "correct horse battery staple"}
+        command = ["node", str(ROOT / "tests" / "real" / "console" / "enter.mjs"), json.dumps(task)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    finally:
+        gateway.process.kill()
+        gateway.process.wait()
+    assert done.returncode == 0, done.stderr
+    assert "Weather desk" in done.stdout

@@ -86,6 +86,10 @@ const within = (work) => Promise.race([work, new Promise((resolve) => setTimeout
 </script>
 """
 SILENT = "<!doctype html><title>A silent page</title><script>try { eval('1 + 1') } catch {}</script>"
+NEEDY = """<!doctype html><title>A page that makes code from text</title><script>
+parent.postMessage({ jsonrpc: "2.0", id: 1, method: "ping" }, "*");
+for (const text of ["1 + 1", "2 + 2"]) try { eval(text) } catch {}
+</script>"""
 FLOOD = """<script>
 setInterval(() => {
   for (let n = 0; n < 500; n += 1) parent.postMessage({ jsonrpc: "2.0", method: "x" }, "*");
@@ -127,7 +131,7 @@ def trap() -> Generator[tuple[str, list[str]]]:
 
 def script(folder: Path, origin: str) -> Path:
     """A server with hostile pages."""
-    pages = {"hostile": HOSTILE.replace("TRAP", origin), "flood": FLOOD, "silent": SILENT}
+    pages = {"hostile": HOSTILE.replace("TRAP", origin), "flood": FLOOD, "silent": SILENT, "needy": NEEDY}
     tools = [
         {"name": name, "inputSchema": {"type": "object"}, "_meta": {"ui": {"resourceUri": f"ui://{name}"}}}
         for name in pages
@@ -186,6 +190,7 @@ def test_pages_of_apps_in_a_browser(chromium: str, node_modules: Path, tmp_path:
     assert "eval" not in seen["blocked"], "pages try that, and go on without it"
     assert seen["silent"].startswith("Blocked by the browser: eval (script-src). ")
     assert "MCP Apps have no way to declare it" in seen["silent"]
+    assert seen["needy"].startswith("Blocked by the browser: eval (script-src). ")
     assert "(eval)" not in seen["blocked"]
     assert (seen["spokenFor"], seen["isHeard"]) == (False, True)
     assert seen["unheard"].startswith("The page has not said anything yet. It may be no MCP App, or what it needs was")
@@ -219,7 +224,15 @@ def walked(gateway: Serving, chromium: str, node_modules: Path, folder: Path, or
     """What a browser saw that walked through the pages."""
     numbers = {}
     for number, tool in enumerate(
-        ("clock__get-time", "daylight__daylight", "evil__hostile", "evil__flood", "trial__page", "evil__silent"),
+        (
+            "clock__get-time",
+            "daylight__daylight",
+            "evil__hostile",
+            "evil__flood",
+            "trial__page",
+            "evil__silent",
+            "evil__needy",
+        ),
         start=1,
     ):
         assert "result" in gateway.call(tool, {})

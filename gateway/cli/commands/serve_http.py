@@ -187,6 +187,8 @@ async def serve_http_with(
                 worker=worker,
                 discovery=discovery_of(settings),
             )
+            if console is not None:
+                app.state.draining.on_drain(console.end_streams)
             reached.serves(app.state.downstream)
             attached = None if beside is None else partial(beside.attached, gateway)
             await _serve_on(app, settings.http, bound, attached, cluster, stop, worker, router.telemetry)

@@ -148,7 +148,7 @@ class _Listed:
     tokens: Mapping[str, int]
     """What the tools of each upstream, and the gateway's own, cost a model in the list."""
     with_pages: int
-    """How many tools of these servers have a page, or are for pages alone, at a host that shows pages."""
+    """How many of the tools of these servers have a page, at a host that shows pages."""
 
 
 async def _prepared(listing: Awaitable[_Listed], prepare: Callable[[], Awaitable[None]] | None) -> _Listed:
@@ -194,7 +194,7 @@ async def _listed(
         asks = {name: rule for name, rule in gateway.router.offered.asking(caller).items() if name in routes}
         costs = _costs(offered, {name: route.upstream for name, route in routes.items()})
         showing = gateway.router.catalogue(declaring(caller, True))
-        of_pages = [tool for tool in showing.tools if pages(tool) or not for_the_model(tool)]
+        of_pages = [tool for tool in showing.tools if pages(tool) and for_the_model(tool)]
         with_pages = sum(not servers or showing.routes[tool["name"]].upstream in servers for tool in of_pages)
         return _Listed(offered, remembered, missing, withheld, asks, own, costs, with_pages)
 

@@ -36,7 +36,8 @@ async def call_events(console: Console, request: Request) -> Response:
     send, receive = anyio.create_memory_object_stream[PastCall](_UNREAD)
 
     def tell(call: PastCall) -> None:
-        with suppress(anyio.WouldBlock, anyio.BrokenResourceError):  # whoever does not read misses calls
+        # Whoever does not read misses calls.
+        with suppress(anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError):
             send.send_nowait(call)
 
     try:
@@ -46,14 +47,17 @@ async def call_events(console: Console, request: Request) -> Response:
     lines = _Lines(request.scope.get("root_path", ""), filter_in(request), known or 0)
 
     async def events() -> AsyncGenerator[str]:
+        console.streams.add(send)
         try:
             yield "retry: 2000\n\n"
             for call in _missed(console.history, known):
                 yield lines.event(call)
-            while True:
-                gathered = await _gather(receive)
-                yield "".join(map(lines.event, gathered)) or ": still here\n\n"
+            with suppress(anyio.EndOfStream):
+                while True:
+                    gathered = await _gather(receive)
+                    yield "".join(map(lines.event, gathered)) or ": still here\n\n"
         finally:
+            console.streams.discard(send)
             stop()
             send.close()
             receive.close()
@@ -95,7 +99,7 @@ async def _gather(receive: MemoryObjectReceiveStream[PastCall]) -> list[PastCall
         first = await receive.receive()
         gathered[first.number] = first
         await anyio.sleep(_GATHERING_SECONDS)
-        with suppress(anyio.WouldBlock):
+        with suppress(anyio.WouldBlock, anyio.EndOfStream):
             while True:
                 call = receive.receive_nowait()
                 gathered[call.number] = call

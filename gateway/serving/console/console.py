@@ -6,6 +6,7 @@ from pathlib import Path
 import anyio
 from anyio import to_thread
 from anyio.abc import TaskGroup
+from anyio.streams.memory import MemoryObjectSendStream
 
 from gateway.config.toolset_settings import AUTO, scopes_of
 from gateway.core.apps import assumed_to_show
@@ -43,6 +44,13 @@ class Console:
     checks: ArgumentChecks
     operation: Operation = field(default_factory=Operation)
     pages: DrawnPages = field(default_factory=DrawnPages)
+    streams: set[MemoryObjectSendStream[PastCall]] = field(default_factory=set[MemoryObjectSendStream[PastCall]])
+    """The calls on their way to open pages."""
+
+    def end_streams(self) -> None:
+        """End the event streams of open pages: the gateway stops."""
+        for stream in tuple(self.streams):
+            stream.close()
 
     def operator(self, profile: str | None) -> Caller:
         """Return whoever operates the gateway, as a host with this profile, for what is tried in the console.

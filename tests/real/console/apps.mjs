@@ -129,6 +129,10 @@ try {
   seen.unsized = await page.locator("[data-app] > iframe").evaluate((frame) => frame.offsetHeight);
   await look("blocked");
 
+  await draw(pages.needy);
+  await page.waitForSelector("[data-blocked]:not([hidden])");
+  seen.needy = await page.locator("[data-blocked]").innerText();
+
   await page.goto(origin + pages.flood);
   await page.click("text=Draw its page"); // its frame may be gone before anybody has looked
   await page.getByText("This page was stopped").waitFor();

@@ -61,7 +61,7 @@ async def test_calls_are_found_by_words_and_outcome(media: Shown) -> None:
 
 async def test_sizes_of_a_call_are_characters_by_name(media: Shown) -> None:
     await media.call("media__both", note="hello")
-    assert re.search(r">in 9, raw [\d,]+, out [\d,]+ characters</dd>", (await media.get("/calls/1")).text)
+    assert re.search(r">in 9, raw [\d,]+, out [\d,]+ characters ", (await media.get("/calls/1")).text)
     assert re.search(r'class="size">[\d,]+ characters', (await media.get("/calls")).text)
 
 

@@ -97,7 +97,7 @@ def test_a_change_is_shown_then_written_and_in_force_at_once(console: Browser, c
     assert not [secret for secret in SECRETS if secret in json.dumps(shown)]
     assert config.read_text("utf-8") == CONFIG
     written = console.post("/changes/write", {**form, "mark": shown["mark"]})
-    assert (written["applied"], written["problem"]) == (["mail restarted"], None)
+    assert (written["applied"], written["problem"]) == (["mail disabled"], None)
     assert config.read_text("utf-8") == CONFIG.replace('pins = "hold"\n', 'pins = "hold"\nenabled = false\n')
     assert console.json("/servers/mail")["state"] == "disabled"
     console.change(change="enable", name="mail")

@@ -77,6 +77,7 @@
       this.since = performance.now();
       this.lines = 0;
       this.blocked = new Set();
+      this.evals = 0;
     }
 
     /** Say that the page has spoken, which one that failed to load its parts never does. */
@@ -100,8 +101,8 @@
       if (!isOlder && (message?.jsonrpc !== "2.0" || typeof message.method !== "string")) return;
       if (this.isTooLong(message)) return this.stop("it sent too long a message");
       if (message.method === BLOCKED) {
-        // Many pages only try whether `eval` works (zod, of the SDK for pages, does): it is told if nothing else comes.
-        const isTrial = message.params?.uri === "eval";
+        // Many pages only try once whether `eval` works (zod, of the SDK for pages, does): it is told if nothing else comes.
+        const isTrial = message.params?.uri === "eval" && (this.evals += 1) === 1;
         return isTrial ? setTimeout(() => this.hasSpoken || this.block(message.params), SILENT_MS) : this.block(message.params);
       }
       this.connected();
