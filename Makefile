@@ -41,10 +41,10 @@ demo: $(VENV)/.gateway ## set up what the demo needs, and run it with every bund
 	@$(BIN)/mcp-gateway demo $(ARGS)
 
 test: setup ## set up, and run the tests, those of three files at a time (WORKERS=0: one after the other)
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-fast: setup ## more than half of the tests, in about a minute: those that are not marked as slow
-	@$(BIN)/python -m pytest -q -m "not slow" -n $(WORKERS) --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest -q -m "not slow" -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # Takes minutes, so it is not part of `make test`: run it after changing a bound in pyproject.toml, and before a release.
 lowest: $(VENV)/.lowest ## run the tests of dependencies with the lowest versions that pyproject.toml allows
