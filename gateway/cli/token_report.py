@@ -8,10 +8,10 @@ from gateway.content.shaping.result_costs import ResultCost
 from gateway.core.tokens import TokenCount, token_words
 
 
-def cost_line(costs: Sequence[ResultCost]) -> str:
-    """Say in one line what a result costs by the likeliest formula."""
-    first = costs[0]
-    return f"{token_words(first.sent)}, by the formula of {first.title}"
+def cost_line(hosts: Sequence[Sequence[ResultCost]]) -> str:
+    """Say in one line what a result costs by the likeliest formula of each host; empty if none is known."""
+    firsts = [costs[0] for costs in hosts if costs]
+    return "; ".join(dict.fromkeys(f"{token_words(one.sent)}, by the formula of {one.title}" for one in firsts))
 
 
 def cost_lines(costs: Sequence[ResultCost]) -> Iterator[str]:

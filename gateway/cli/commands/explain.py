@@ -127,8 +127,8 @@ def explain(
         say(heading(names, verbose=verbose))
         for line in lines:
             say(line)
-        if costs[names[0]] and not tokens and ALL not in asked:
-            say(f"costs {cost_line(costs[names[0]])} (--tokens shows more)")
+        if (line := cost_line([costs[name] for name in names])) and not tokens and ALL not in asked:
+            say(f"costs {line} (--tokens shows more)")
         say()
     return DONE
 

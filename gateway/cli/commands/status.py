@@ -155,6 +155,7 @@ def _show_waiting(report: Mapping[str, Any]) -> None:
 def _host(host: Mapping[str, Any]) -> str:
     named = plain(f"{host['name'] or 'without a name'} {host['version'] or ''}".strip(), 100)
     profile = f"profile {host['profile']}" if host["profile"] else "asks for a profile that does not exist"
+    profile += ", with pages" if host.get("pages") else ""
     profile += "".join(f", toolset {plain(name, 100)}" for name in host.get("toolsets", ()))
     principal = host.get("principal", "local")  # missing in the status of an older gateway
     token = host.get("token")

@@ -13,7 +13,7 @@ _KNOWN = ("measured", "source", "maintainer", "user_report")
 """Levels of evidence that say something about the host, best first."""
 _SHOWN = {
     "line": "named",
-    "file": "the path of a file",
+    "file": "the path of a file, with `[files] dir`",
     "text": "text",
     "pages": "pages as images",
     "inline": "their content",

@@ -11,6 +11,7 @@ import anyio.to_thread
 
 from gateway._version import __version__
 from gateway.config.moments import moment_text
+from gateway.core.apps import shows_apps
 from gateway.core.model.caller import Caller
 from gateway.core.model.toolset_scope import problem_in
 from gateway.core.tools.catalogue.repair import withheld
@@ -166,8 +167,9 @@ def _host(host: ConnectedHostPort, running: Running, shared: SharedPort | None) 
     try:
         choice = router.choice_of(caller)
         profile, because = choice.profile.name, choice.because
+        pages = shows_apps(caller.capabilities, choice.profile.apps.host)
     except GatewayError as error:  # it asked for a profile that does not exist, or no longer does
-        profile, because = None, error.message
+        profile, because, pages = None, error.message, False
     return {
         "name": caller.client_name,
         "version": caller.client_version,
@@ -178,6 +180,7 @@ def _host(host: ConnectedHostPort, running: Running, shared: SharedPort | None) 
         "problem": router.unknown_toolset(caller),
         "profile": profile,
         "because": because,
+        "pages": pages,
         "since": moment_text(host.since),
         "last_request": moment_text(host.last),
         "connected": _is_connected(host, running),
