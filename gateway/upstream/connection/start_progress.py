@@ -10,7 +10,7 @@ from gateway.upstream.transports.launchers import Launcher
 
 
 class StartProgress:
-    """Enters the states of a start, and logs why it takes longer."""
+    """Enters the states of a start, and logs why it takes longer, except after a failure: that stays the last word."""
 
     def __init__(self, status: ConnectionStatus, log: Callable[[str], None]) -> None:
         self.is_queued = False
@@ -27,7 +27,7 @@ class StartProgress:
         if not self._status.begin_again(f"it is tried again when its turn comes ({launcher.name})"):
             self.is_queued, self._since = True, anyio.current_time()
             self._status.enter(UpstreamState.STARTING, cause)
-        self._log(cause)
+            self._log(cause)
 
     def take_turn(self) -> None:
         """Start: its turn has come, or it did not have to wait for one."""
@@ -42,4 +42,4 @@ class StartProgress:
         cause = f"{launcher.name} may have to install it first"
         if not self._status.begin_again(f"it is being tried again: {cause}"):
             self._status.enter(UpstreamState.INSTALLING, cause)
-        self._log(f"installing: {cause}")
+            self._log(f"installing: {cause}")
