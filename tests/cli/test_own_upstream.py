@@ -3,12 +3,12 @@
 import json
 import os
 import socket
+import subprocess
 import sys
 import time
 
 import pytest
 
-from gateway.errors import GatewayError
 from gateway.system.gateway_chain import VARIABLE, chain_in, comes_from, gateway_id, join_chain, via
 
 SHARED = pytest.mark.parametrize("shared", [(), ("--shared",)])
@@ -55,23 +55,46 @@ def test_its_own_address_is_refused(start, command, pictures, free_port):
 def test_a_gateway_that_serves_on_any_port_is_not_taken_over_from_a_host(start, command, pictures, tmp_path):
     process = start("serve", "--http", "--port", "0", "--config", pictures())
     address = process.line_with("listening on").split()[2]
+    for _ in range(100):  # until it is listed
+        if address in command("status").out:
+            break
+        time.sleep(0.1)
     hosts = tmp_path / "hosts.json"
     hosts.write_text(json.dumps({"mcpServers": {"mine": {"url": address}, "other": {"url": "http://127.0.0.1:9/mcp"}}}))
     shown = {row["name"]: row["result"] for row in command("import", hosts, "--dry-run", "--json").json()["servers"]}
     assert shown == {"mine": "own", "other": "new"}
 
 
+def test_a_host_that_a_tool_starts_may_have_the_same_gateway(start, command, pictures, tmp_path):
+    """`claude` in a shell, say: the environment is passed on, but it is that host that starts the gateway."""
+    path = pictures()
+    serve = [sys.executable, "-m", "gateway", "serve", "--config", str(path)]
+    host = "import subprocess, sys; subprocess.run(sys.argv[1:])"
+    tool = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {host!r}, *sys.argv[1:]])"
+    outer = tmp_path / "outer.toml"
+    words = json.dumps(["-c", tool, *serve])
+    outer.write_text(f"[upstreams.shell]\ncommand = {json.dumps(sys.executable)}\nargs = {words}\n")
+    chain = dict(os.environ)
+    join_chain(path, chain)
+    process = start("serve", "--config", outer, env=chain)  # as if it had been started by the gateway with `path`
+    process.initialize()
+    assert "shell__pics__picture" in process.offered()
+
+
 def test_a_chain_of_gateways_goes_on_until_one_comes_again(tmp_path):
     first, second, environ = tmp_path / "a.toml", tmp_path / "b.toml", dict(os.environ)
     for config in (first, second, None):
         join_chain(config, environ)
-    assert chain_in(environ) == (gateway_id(first), gateway_id(second))
+    assert [one.gateway for one in chain_in(environ)] == [gateway_id(first), gateway_id(second)]
     header = via(environ)["via"]
     assert comes_from(header, gateway_id(first))
     assert comes_from(f"1.1 proxy, {header}", gateway_id(second))
     assert not comes_from(header, gateway_id(tmp_path / "c.toml"))
-    with pytest.raises(GatewayError, match=r"a\.toml would be its own upstream"):
-        join_chain(first, environ)
+    check = "import os; from pathlib import Path; from gateway.system.gateway_chain import check_chain; "
+    for config, refused in ((first, True), (tmp_path / "c.toml", False)):
+        words = f"{check}check_chain(Path({str(config)!r}), os.environ)"
+        child = subprocess.run([sys.executable, "-c", words], env=environ, capture_output=True, text=True, timeout=60)
+        assert ("a.toml would be its own upstream" in child.stderr) is refused, child.stderr
 
 
 @pytest.mark.parametrize("value", ["", "nonsense", "," * 1_000, "1.1 mcp-gateway-zz"])

@@ -20,7 +20,7 @@ class RefuseItself:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._own = next(iter(chain_in(os.environ)[-1:]), None)
+        self._own = next((one.gateway for one in chain_in(os.environ)[-1:]), None)
         self._is_told = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
