@@ -1,11 +1,14 @@
 """Whether the content of a configuration file, or what it needs, has changed. Standard library only."""
 
 import hashlib
-import sysconfig
-from contextlib import suppress
+import os
+import sys
 from pathlib import Path
 
 _LARGEST = 16 * 1024 * 1024
+
+Usability = tuple[bytes | None, tuple[int, ...]]
+"""The file's fingerprint, and when packages were last installed or removed."""
 
 
 def fingerprint(path: Path) -> bytes | None:
@@ -17,9 +20,7 @@ def fingerprint(path: Path) -> bytes | None:
         return None
 
 
-def usability(path: Path) -> tuple[bytes | None, int]:
+def usability(path: Path) -> Usability:
     """Return what decides whether a configuration can be used: its file's content, and which packages are installed."""
-    installed = 0
-    with suppress(OSError):
-        installed = Path(sysconfig.get_path("purelib")).stat().st_mtime_ns
-    return fingerprint(path), installed
+    folders = [folder for folder in sys.path if folder.endswith(("site-packages", "dist-packages"))]
+    return fingerprint(path), tuple(os.stat(folder).st_mtime_ns for folder in folders if os.path.isdir(folder))

@@ -6,6 +6,7 @@ import queue
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -237,6 +238,22 @@ def start():
         one.process.stdin.close()
         one.process.kill()
         one.wait()
+
+
+@pytest.fixture
+def over_http(start, command):
+    """Serve over HTTP on any free port: the process, and the address for hosts, once `status` lists it."""
+
+    def call(config: Path) -> tuple[Process, str]:
+        process = start("serve", "--http", "--port", "0", "--config", config)
+        address = process.line_with("listening on").split()[2]
+        until = time.monotonic() + PATIENCE
+        while address not in command("status").out:
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        return process, address
+
+    return call
 
 
 @pytest.fixture

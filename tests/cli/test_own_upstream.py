@@ -52,13 +52,8 @@ def test_its_own_address_is_refused(start, command, pictures, free_port):
     assert "take it out of the configuration" in command("status").out
 
 
-def test_a_gateway_that_serves_on_any_port_is_not_taken_over_from_a_host(start, command, pictures, tmp_path):
-    process = start("serve", "--http", "--port", "0", "--config", pictures())
-    address = process.line_with("listening on").split()[2]
-    for _ in range(100):  # until it is listed
-        if address in command("status").out:
-            break
-        time.sleep(0.1)
+def test_a_gateway_that_serves_on_any_port_is_not_taken_over_from_a_host(over_http, command, pictures, tmp_path):
+    _, address = over_http(pictures())
     hosts = tmp_path / "hosts.json"
     hosts.write_text(json.dumps({"mcpServers": {"mine": {"url": address}, "other": {"url": "http://127.0.0.1:9/mcp"}}}))
     shown = {row["name"]: row["result"] for row in command("import", hosts, "--dry-run", "--json").json()["servers"]}

@@ -164,6 +164,12 @@ async def test_a_token_for_an_address_is_shown_as_one_with_a_warning(config, com
     assert shown["url"] == f"http://127.0.0.1:0/t/{shown['token']}/mcp"
 
 
+def test_the_address_is_that_of_the_gateway_that_runs(over_http, pictures, command):
+    path = pictures()
+    _, address = over_http(path)
+    assert f"{address} --header" in command("token", "add", "alice", "--config", path).err
+
+
 def test_the_address_is_the_public_one(config, command):
     config.write_text('[gateway]\npublic_url = "https://tools.example.com/gateway/"\n', "utf-8")
     assert command("token", "add", "phone", "--url").out.startswith("https://tools.example.com/gateway/t/mcpg_")

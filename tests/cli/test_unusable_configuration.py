@@ -31,6 +31,15 @@ def named(answer):
     return {tool["name"]: tool for tool in answer["result"]["tools"]}
 
 
+def problem_told(process):
+    """What a host is told that has just been connected: there is one tool, and its description is the problem."""
+    process.initialize()
+    process.send(id=2, method="tools/list")
+    offered = named(process.answer(2))
+    assert list(offered) == ["gateway_problem"]
+    return offered["gateway_problem"]["description"]
+
+
 def events(process, count):
     """The next notifications of a process; answers are passed over."""
     found = []
@@ -45,11 +54,7 @@ def events(process, count):
 def test_a_model_learns_what_is_wrong_and_has_the_tools_once_that_is_corrected(start, config, command, shared):
     path, sound = config
     process = start("serve", "--config", path, *shared)
-    process.initialize()
-    process.send(id=2, method="tools/list")
-    offered = named(process.answer(2))
-    assert list(offered) == ["gateway_problem"]
-    assert "pics.comand: unknown key (did you mean 'command'?)" in offered["gateway_problem"]["description"]
+    assert "pics.comand: unknown key (did you mean 'command'?)" in problem_told(process)
     for request_id, name in ((3, "gateway_problem"), (4, "pics__picture")):
         process.send(id=request_id, method="tools/call", params={"name": name, "arguments": {}})
         assert "did you mean 'command'?" in json.dumps(process.answer(request_id))
@@ -122,11 +127,7 @@ NOT_WRITABLE = '[audit]\npath = "/dev/null/audit.jsonl"\n[shared]\nlinger = 1\n'
 def test_a_model_learns_why_a_valid_configuration_cannot_be_started_with(start, pictures, tmp_path, shared):
     path = pictures(NOT_WRITABLE)
     process = start("serve", "--config", path, *shared)
-    process.initialize()
-    process.send(id=2, method="tools/list")
-    offered = named(process.answer(2))
-    assert list(offered) == ["gateway_problem"]
-    assert "audit.path: cannot be written" in offered["gateway_problem"]["description"]
+    assert "audit.path: cannot be written" in problem_told(process)
     path.write_text(path.read_text().replace("/dev/null", str(tmp_path)))
     events(process, 3)
     assert "pics__picture" in process.offered()
@@ -150,7 +151,7 @@ def test_a_host_is_served_once_the_package_is_installed(monkeypatch, tmp_path):
     file, packages = tmp_path / "gateway.toml", tmp_path / "site-packages"
     file.write_text("")
     packages.mkdir()
-    monkeypatch.setattr("gateway.config.fingerprint.sysconfig.get_path", lambda name: str(packages))
+    monkeypatch.syspath_prepend(packages)
     before = usability(file)
     assert usability(file) == before
     (packages / "new").mkdir()

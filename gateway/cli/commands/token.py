@@ -5,9 +5,11 @@ import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 
@@ -26,10 +28,10 @@ from gateway.config.token_hashes import hash_of
 from gateway.config.validation import validate
 from gateway.core.model.json_values import is_list
 from gateway.core.model.quantities import seconds_of
-from gateway.errors import ConfigError
+from gateway.errors import ConfigError, GatewayError
 from gateway.hosts.config_files.configuration_file import ConfigurationFile
 from gateway.serving.access.tokens import new_token
-from gateway.system.listening_ports import listening_ports
+from gateway.serving.control.client import ask
 
 app = typer.Typer(name="token", help="Add, list or remove tokens for HTTP.", invoke_without_command=True)
 
@@ -180,8 +182,12 @@ def _base(file: Path) -> str:
 
 def _port(file: Path, configured: int) -> int:
     """Return the port on which a gateway with this file listens, which `serve --port` may have chosen."""
-    ports = {port for record in with_file(file) for port in listening_ports(record.pid)}
-    return next(iter(ports)) if len(ports) == 1 else configured
+    ports: set[int] = set()
+    for record in with_file(file):
+        with suppress(GatewayError):  # it does not answer, or has ended meanwhile
+            places = [urlsplit(str(place)) for place in ask(record, "status")["transports"]]
+            ports |= {place.port for place in places if place.path.endswith("/mcp") and place.port is not None}
+    return ports.pop() if len(ports) == 1 else configured
 
 
 def _rows(tokens: Mapping[str, Mapping[str, Any]]) -> Sequence[Sequence[str]]:

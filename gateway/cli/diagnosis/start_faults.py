@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Iterator
 
 from gateway.config.audit_settings import AuditSettings
-from gateway.config.authorization_settings import POSTGRES_SCHEMES
 from gateway.config.schema import Settings
 from gateway.errors import ConfigError
 
@@ -66,13 +65,7 @@ def _cluster(url: str | None) -> None:
 
 
 def _state(url: str | None) -> None:
-    if url is None:
-        return
-    if url.startswith(POSTGRES_SCHEMES):
-        from gateway.serving.authorization.postgres_database import PostgresDatabase
+    if url is not None:
+        from gateway.serving.authorization.state import shared_state
 
-        PostgresDatabase(url)
-    else:
-        from gateway.serving.authorization.redis_state import RedisState
-
-        RedisState(url)
+        shared_state(url, "access.authorization_server.state")

@@ -76,11 +76,9 @@ def is_own(server: Any, ports: Collection[int] = ()) -> bool:
     if not is_object(server):
         return False
     launch = launch_in(server)
-    return (
-        _is_launch([launch.command, *launch.args])
-        if launch is not None
-        else _is_address(address_of_entry(server), ports)
-    )
+    if launch is None:
+        return _is_address(address_of_entry(server), ports)
+    return _is_launch([launch.command, *launch.args])
 
 
 def launch_in(entry: Mapping[str, Any]) -> Launch | None:

@@ -124,8 +124,18 @@ def state_of(settings: Settings, folder: Path | None) -> State:
         url, where = settings.cluster.url, "cluster.url"
     if url is None:
         return SqlState(SqliteDatabase(database_path(settings, folder)))
+    return shared_state(url, where)
+
+
+def shared_state(url: str, where: str) -> State:
+    """Return the state in the database at a URL, which `where` has; it is not asked anything yet.
+
+    Raises:
+        ConfigError: its package is not installed, or it takes no such URL.
+    """
     if url.startswith(POSTGRES_SCHEMES):
         from gateway.serving.authorization.postgres_database import PostgresDatabase
+        from gateway.serving.authorization.sql_state import SqlState
 
         return SqlState(PostgresDatabase(url))
     from gateway.serving.authorization.redis_state import RedisState

@@ -20,14 +20,15 @@ class RefuseItself:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._own = next((one.gateway for one in chain_in(os.environ)[-1:]), None)
+        chain = chain_in(os.environ)
+        self._own = chain[-1].gateway if chain else None
         self._is_told = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on, or refuse."""
         if self._own is None or scope["type"] != "http":
             return await self._app(scope, receive, send)
-        if not comes_from(Headers(scope=scope).get("via", ""), self._own):
+        if not comes_from(", ".join(Headers(scope=scope).getlist("via")), self._own):  # each proxy may add one
             return await self._app(scope, receive, send)
         if not self._is_told:
             self._is_told = True

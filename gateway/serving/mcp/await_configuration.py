@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from gateway.config.fingerprint import usability
+from gateway.config.fingerprint import Usability, usability
 from gateway.core.model.wire import INTERNAL_ERROR, SUBSCRIPTION_ID
 from gateway.core.tools.instructions import Introductions
 from gateway.serving.mcp.early_lists import Acknowledgement, acknowledgement
@@ -34,7 +34,7 @@ UsableT = TypeVar("UsableT")
 def await_configuration(
     opening: EarlyStdio,
     file: Path,
-    seen: tuple[bytes | None, int] | None,
+    seen: Usability | None,
     problem: str,
     load: Callable[[], UsableT | str],
 ) -> UsableT | None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from gateway._version import __version__
 from gateway.config.early_config import read_greeting, toolsets_of_host
 from gateway.config.find_config import find_file
-from gateway.config.fingerprint import usability
+from gateway.config.fingerprint import Usability, usability
 from gateway.core.model.json_values import as_object
 from gateway.core.model.wire import INTERNAL_ERROR, text_result
 from gateway.errors import GatewayError
@@ -277,7 +277,7 @@ class _Relay:
                 continue
         raise GatewayError("the shared gateway ends as soon as it is started", remedy="see `mcp-gateway logs`")
 
-    def _await_configuration(self, seen: tuple[bytes | None, int], problem: str) -> bool:
+    def _await_configuration(self, seen: Usability, problem: str) -> bool:
         """Tell the host why there is no gateway, and attach once that is corrected. Return False if the host leaves."""
         _say_error(problem)
 
