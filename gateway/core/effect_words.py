@@ -1,5 +1,6 @@
 """Effects and their outcomes in words, for people who look at how a result was made."""
 
+from gateway.core.fact_words import counted, join_facts, pixel_words, plain, seconds_words
 from gateway.core.model.effects import (
     AudioTarget,
     ConvertAudio,
@@ -27,7 +28,7 @@ from gateway.core.model.effects import (
     WriteFile,
     Written,
 )
-from gateway.core.wording import counted, join_facts, pixel_words, plain, probed, seconds_words
+from gateway.core.wording import probed
 
 
 def effect_words(effect: Effect) -> str:

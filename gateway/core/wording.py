@@ -5,56 +5,15 @@ tell them from a tool's own text, and never with control characters in a name th
 """
 
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from gateway.core.fact_words import join_facts, kind_words, pixel_words, plain, seconds_words, sentence, size_words
 from gateway.core.model.effects import Probed
 from gateway.core.model.json_shape import DEEPEST
 from gateway.core.model.media_types import PixelSize
 from gateway.core.model.texts import visible
-
-VIEW_TOOL = "gateway_view"
-"""The gateway's own tool that shows a stored image: whole, scaled, or a part of it."""
-
-READ_TOOL = "gateway_read"
-"""The gateway's own tool that reads stored text, or a resource, piece by piece."""
-
-CONTENT_PROMPT = "gateway_content"
-"""The gateway's own prompt that lists the content which can be passed to tools."""
-
-LOGIN_TOOL = "gateway_login"
-PUT_TOOL = "gateway_put"
-"""The gateway's own tool that stores content under a handle."""
-
-FIND_TOOL = "gateway_find_tools"
-"""The gateway's own tool that finds others, for hosts whose list would be too long."""
-
-CALL_TOOL = "gateway_call_tool"
-LEFT_OUT = "gateway_left_out"
-"""The member of structured content that says what was left out of it."""
-"""The gateway's own tool that calls what the other has found."""
-
-APPROVE_TOOL = "gateway_approve"
-"""The gateway's own tool that approves a call, if the configuration wants one."""
-
-APPROVAL_ANSWER, APPROVAL_YES, APPROVAL_NO = "decision", "allow", "do not allow"
-"""The field of the form that asks for an approval, and its values."""
-
-WAIT_TOOL = "gateway_wait"
-"""The gateway's own tool that waits for a call which took longer than its host waits."""
-
-CANCEL_TOOL = "gateway_cancel"
-"""The gateway's own tool that ends such a call."""
-
-RUN_TOOL = "gateway_run"
-"""The gateway's own tool that runs a script which calls other tools, if the configuration wants it."""
-
-SKILL_TOOL = "gateway_skill"
-"""The gateway's own tool that lists and loads skills, for hosts that cannot do so themselves."""
-
-OWN_TOOLS = frozenset({VIEW_TOOL, READ_TOOL, PUT_TOOL})
-"""The gateway's own tools that every host has whose profile allows them."""
+from gateway.core.own_names import READ_TOOL, VIEW_TOOL
 
 ERROR_PREFIX = "ERROR: "
 """Prefix for the text of a failed call if a host does not tell its model about failures."""
@@ -65,42 +24,8 @@ IMAGES_FOLLOW = "[The images of these results follow.]"
 NOTHING = "[The tool returned no content.]"
 NO_TEXT_ERROR = "[The tool failed without saying why.]"
 
-_LONGEST_NAME = 300
 _LONGEST_SCHEMA = 2_000
 _MOST_PLACES = 10
-
-
-def plain(name: str, longest: int = _LONGEST_NAME) -> str:
-    """Make a name or address from outside safe within a line: no control characters, blanks folded, cut if too long."""
-    visible = "".join(" " if unicodedata.category(char)[0] in "CZ" else char for char in name[: 4 * longest])
-    folded = " ".join(visible.split())
-    return folded if len(folded) <= longest else folded[: longest - 1] + "…"
-
-
-def counted(number: int, noun: str) -> str:
-    """Format a count: `1 tool`, `1,200 tools`, `no tools`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}" if number else f"no {noun}s"
-
-
-def size_words(count: int) -> str:
-    """Format a number of bytes: `812 bytes`, `34 KB`, `1.2 MB`."""
-    if count < 1_000:
-        return f"{count} byte{'' if count == 1 else 's'}"
-    for unit in ("KB", "MB"):
-        count_in = count / (1_000 if unit == "KB" else 1_000_000)
-        if count_in < 999.5:
-            return f"{count_in:.1f} {unit}" if count_in < 9.95 else f"{count_in:.0f} {unit}"
-    return f"{count / 1_000_000_000:.1f} GB"
-
-
-def pixel_words(size: PixelSize) -> str:
-    """Format a size in pixels: `1200x800`."""
-    return f"{size.width}x{size.height}"
-
-
-def join_facts(*parts: str | None) -> str:
-    """Join the known facts about something with commas."""
-    return ", ".join(part for part in parts if part)
 
 
 def label(kind: str, number: int) -> str:
@@ -199,22 +124,6 @@ def description_line(name: str, by: str, known: str, handle: str | None, text: s
     return f"[{name}, described by {plain(by, 100)} ({known}{kept}): {visible(text.strip())}]"
 
 
-def seconds_words(seconds: float) -> str:
-    """Format a duration: `2.5 s`, `3 min 20 s`."""
-    if seconds < 59.95:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes:,} min {rest} s" if rest else f"{minutes:,} min"
-
-
-def age_words(seconds: float) -> str:
-    """Format an age: `40 minutes`, `3 hours`, `2 days`."""
-    for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
-        if seconds >= length:
-            return counted(int(seconds // length), unit)
-    return "less than a minute"
-
-
 def probed(known: Probed) -> str:
     """Format the known facts about sound or video: `2 min 5 s, opus, 2 channels, 48 kHz`."""
     channels = {None: None, 1: "mono", 2: "stereo"}.get(known.channels, f"{known.channels} channels")
@@ -240,11 +149,6 @@ def kept_whole(what: str, handle: str | None) -> str:
 def not_kept(why: str, reason: str) -> str:
     """Say why content is not shown, and why nothing can open it either."""
     return f"{why}; it could not be kept: {reason}" if why else f"it could not be kept: {reason}"
-
-
-def page_count(pages: int) -> str:
-    """Format a number of pages: `12 pages`."""
-    return f"{pages:,} page{'' if pages == 1 else 's'}"
 
 
 def page_range(shown: int, pages: int) -> str:
@@ -350,12 +254,6 @@ def failure_text(message: str, remedy: str | None) -> str:
     return f"[{message}{'. ' + sentence(remedy) if remedy else ''}]"
 
 
-def sentence(words: str) -> str:
-    """Begin with a capital letter, unless the first word is a command, a key or an option."""
-    first = words.partition(" ")[0].rstrip(",;:")
-    return words[:1].upper() + words[1:] if first.isalpha() else words
-
-
 # -- content in arguments ----------------------------------------------------------------------------------------------
 
 
@@ -367,19 +265,9 @@ def unmarked_handle(where: str, handle: str, tool: str) -> str:
     )
 
 
-_KINDS = {
-    "image": "an image",
-    "audio": "audio",
-    "video": "a video",
-    "document": "a document",
-    "3d": "a 3D model",
-    "cad": "a CAD file",
-}
-
-
-def kind_words(kind: str | None) -> str:
-    """Format a kind of content: `an image`, `audio`, `a 3D model`; any kind is `a file`."""
-    return _KINDS.get(kind or "", "a file")
+def unknown_argument(name: str, tool: str, question: str) -> str:
+    """Line after a tool's error: it was given an argument that its schema does not have, and similar ones."""
+    return f"[{name!r} is not an argument of {tool} by its schema: {question}]"
 
 
 def takes_content(kind: str | None, accepts: Sequence[str], *, urls: bool) -> str:

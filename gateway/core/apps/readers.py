@@ -7,12 +7,12 @@ from functools import reduce
 
 from gateway.core.apps.results import FOR_THE_PAGE_ALONE, HEAVY_CHARS, TAKEN_BY_THE_MODEL, TextSize
 from gateway.core.apps.tools import Audience
+from gateway.core.fact_words import counted
 from gateway.core.model.blocks import Block, ImageBlock, ResourceBlock, TextBlock
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.json_size import compact_json
 from gateway.core.model.json_values import is_dict, is_list
 from gateway.core.profiles.profile import Profile
-from gateway.core.wording import counted
 
 _COMPARED = 200
 """Characters by which the page's data is found in a text, where its middle may be cut out."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from gateway.core.fact_words import counted
 from gateway.core.model.blocks import TextBlock, UnknownBlock
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.json_size import compact_json, wire_chars
@@ -13,7 +14,6 @@ from gateway.core.model.notes import Note
 from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import Profile
 from gateway.core.tokens import text_tokens
-from gateway.core.wording import counted
 
 TAKEN_BY_THE_MODEL = {
     "replaces-all": "this host's model reads it in place of the content, pictures included",

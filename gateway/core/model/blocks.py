@@ -54,6 +54,10 @@ class _Block(BaseModel):
         return tuple(role for role in audience if isinstance(role, str))
 
 
+MediaType = Annotated[str, Field(max_length=1_000)]
+"""A declared media type: two names of at most 127 characters (RFC 6838, 4.2), and parameters. No text of any length."""
+
+
 class TextBlock(_Block):
     """Text for the model."""
 
@@ -66,7 +70,7 @@ class ImageBlock(_Block):
 
     type: Literal["image"]
     data: str
-    mime_type: str | None = Field(default=None, alias="mimeType")
+    mime_type: MediaType | None = Field(default=None, alias="mimeType")
     found: Found | None = Field(default=None, alias="gateway/found", exclude=True)
 
 
@@ -75,7 +79,7 @@ class AudioBlock(_Block):
 
     type: Literal["audio"]
     data: str
-    mime_type: str | None = Field(default=None, alias="mimeType")
+    mime_type: MediaType | None = Field(default=None, alias="mimeType")
     found: Found | None = Field(default=None, alias="gateway/found", exclude=True)
 
 
@@ -85,7 +89,7 @@ class ResourceContents(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow", serialize_by_alias=True)
 
     uri: str
-    mime_type: str | None = Field(default=None, alias="mimeType")
+    mime_type: MediaType | None = Field(default=None, alias="mimeType")
     text: str | None = None
     blob: str | None = None
     meta: Any = Field(default=None, alias="_meta")
@@ -107,7 +111,7 @@ class LinkBlock(_Block):
     name: str | None = None
     title: str | None = None
     description: str | None = None
-    mime_type: str | None = Field(default=None, alias="mimeType")
+    mime_type: MediaType | None = Field(default=None, alias="mimeType")
     size: int | None = None
     icons: Any = None
 

@@ -9,9 +9,11 @@ https://docs.pydantic.dev/latest/api/pydantic_core/, and measured with pydantic-
 
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType, NoneType
 from typing import Any, cast
+
+from gateway.core.model.json_values import as_object, is_dict, is_list
 
 DEEPEST = 100
 """Maximum levels of arrays and objects in one JSON value. The schemas of real tools nest about 30 levels deep."""
@@ -35,7 +37,10 @@ Linear: there is a match at every position of any text, and no character is exam
 """
 
 _ITEM_MEMBERS = frozenset(
-    {"tools", "resources", "resourceTemplates", "prompts", "content", "contents", "messages", "resource", "result"}
+    {
+        *("tools", "resources", "resourceTemplates", "prompts", "content", "contents", "messages", "resource"),
+        *("result", "capabilities"),
+    }
 )
 """Members of results that hold items, each usable without the others."""
 
@@ -46,9 +51,20 @@ Each level is measured again, so without a bound the work would be the depth tim
 """
 
 _OPTIONAL = frozenset(
-    {"_meta", "annotations", "icons", "execution", "outputSchema", "structuredContent", "data", "title", "description"}
+    {
+        *("_meta", "annotations", "icons", "execution", "outputSchema", "structuredContent", "data", "title"),
+        *("description", "experimental", "extensions"),
+    }
 )
 """Optional members of results and of their items."""
+
+_OF_CONTENTS = ("uri", "text", "blob")
+_OF_BLOCKS = ("type", "text", "data", "mimeType", "uri", "name", "resource")
+"""Members of the contents of a resource, and of a block of content, without which there is nothing to show."""
+_OF_DATA = ("image", "audio")
+_SPEAKER = "user"
+_NO_URI = "about:blank"
+"""The URI of contents that have none of their own any more (RFC 6694); clients refuse what is not a URI."""
 
 
 def is_container(value: Any) -> bool:
@@ -135,7 +151,8 @@ def without_deep(result: Mapping[str, Any], deepest: int = DEEPEST) -> tuple[dic
     """Return a result without the parts nested too deeply, and their places (`tools[3].inputSchema`).
 
     As little as possible is removed: for an item in a list, only the member that is too deep. A required member is
-    replaced by `NESTED_TOO_DEEPLY`.
+    replaced by `NESTED_TOO_DEEPLY`; contents of a resource, a message of a prompt and a completion stay what they are,
+    since clients refuse a whole answer for one that is not (2025-11-25, ReadResourceResult, PromptMessage, Completion).
     """
     places: list[str] = []
     return _pruned(result, deepest, _DEEPEST_ITEM, "", places), tuple(places)
@@ -150,16 +167,17 @@ def _pruned(value: Mapping[str, Any], left: int, held: int, where: str, places: 
         elif held and key in _ITEM_MEMBERS and isinstance(member, Mapping):
             pruned[key] = _pruned(cast("Mapping[str, Any]", member), left - 1, held - 1, place, places)
         elif held and key in _ITEM_MEMBERS and isinstance(member, list):
+            kept = _KEPT_IN_FORM.get(key, _as_it_is)
             pruned[key] = [
                 item
                 if not is_deep(item, left - 2)
-                else _pruned_item(item, left - 2, held - 1, f"{place}[{at}]", places)
+                else kept(_pruned_item(item, left - 2, held - 1, f"{place}[{at}]", places))
                 for at, item in enumerate(cast("list[Any]", member))
             ]
         else:
             places.append(place)
             if key not in _OPTIONAL:
-                pruned[key] = NESTED_TOO_DEEPLY
+                pruned[key] = {"values": []} if key == "completion" else NESTED_TOO_DEEPLY
     return pruned
 
 
@@ -168,3 +186,49 @@ def _pruned_item(item: Any, left: int, held: int, place: str, places: list[str])
         return _pruned(cast("Mapping[str, Any]", item), left, held, place, places)
     places.append(place)
     return NESTED_TOO_DEEPLY
+
+
+def _as_it_is(item: Any) -> Any:
+    return item
+
+
+def _contents(item: Any) -> Any:
+    """Return contents of a resource as such, with the text of what was left out if what they carry was."""
+    if not _has_lost(item, _OF_CONTENTS):
+        return item
+    uri = as_object(item).get("uri", NESTED_TOO_DEEPLY)
+    return {"uri": _NO_URI if uri == NESTED_TOO_DEEPLY else uri, "text": NESTED_TOO_DEEPLY}
+
+
+def _message(item: Any) -> Any:
+    """Return a message of a prompt as such, with the text of what was left out in place of lost content."""
+    if not is_dict(item):
+        return {"role": _SPEAKER, "content": _block(item)}
+    edited: dict[str, Any] = {"role": _SPEAKER} if item.get("role") == NESTED_TOO_DEEPLY else {}
+    if "content" in item:
+        content = item["content"]
+        edited["content"] = [_block(block) for block in content] if is_list(content) else _block(content)
+    return {**item, **edited}
+
+
+def _block(block: Any) -> Any:
+    """Return a block of content, with the text of what was left out if it cannot do without that."""
+    fields = as_object(block)
+    is_lost = (
+        _has_lost(block, _OF_BLOCKS)
+        or _has_lost(fields.get("resource"), _OF_CONTENTS)
+        or (fields.get("type") in _OF_DATA and "data" not in fields)
+    )
+    return {"type": "text", "text": NESTED_TOO_DEEPLY} if is_lost else block
+
+
+def _has_lost(item: Any, needed: Collection[str]) -> bool:
+    """Whether an item was replaced, or a member that it needs was."""
+    return any(
+        value == NESTED_TOO_DEEPLY or (is_list(value) and NESTED_TOO_DEEPLY in value)
+        for value in (item, *(as_object(item).get(key) for key in needed))
+    )
+
+
+_KEPT_IN_FORM: Mapping[str, Callable[[Any], Any]] = {"contents": _contents, "messages": _message}
+"""How an item of these lists becomes one again, once what is too deep is taken out of it."""

@@ -17,7 +17,7 @@ controls of Unicode Technical Report 36, section 3.
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 _ELLIPSIS = " …"
 
@@ -34,11 +34,22 @@ _FLAGS = tuple(
     "\U0001f3f4" + "".join(chr(0xE0000 + ord(letter)) for letter in region) + "\U000e007f"
     for region in ("gbeng", "gbsct", "gbwls")
 )
-_HIDDEN = re.compile(
-    "|".join(_FLAGS) + "|"
-    r"[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
-    r"\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+_JUDGED = "\u061c\u180b-\u180f\u200b-\u200f\ufe00-\ufe0f\U000e0020-\U000e007f\U000e0100-\U000e01ef"
+"""Hidden characters that may be needed where they stand; all others never are. Both as in a regular expression."""
+_ALWAYS_HIDDEN = (
+    "\xad\u034f\u115f\u1160\u17b4\u17b5\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e001f\U000e0080-\U000e00ff\U000e01f0-\U000e0fff"
 )
+_NEVER_NEEDED = re.compile(
+    rf"[{_ALWAYS_HIDDEN}]+"
+    rf"|(?<=[A-Za-z\s])(?:(?![\u061c\u200e\u200f])[{_JUDGED}])+"
+    r"|(?<=[A-Za-z\s])[\u061c\u200e\u200f](?=[\x00-\u058f])"
+)
+"""Nothing is needed after an ASCII letter or a blank, but marks of direction before text that runs from the right."""
+_HIDDEN = re.compile("|".join(_FLAGS) + f"|[{_JUDGED}]+")
+_DRAWN_TWICE = re.compile(f"[^{_ALWAYS_HIDDEN}{_JUDGED}]{{2}}")
+_PIECE = 64 * 1024
+"""Characters of a text that are gone through at once."""
 _JOINING = re.compile(
     r"[\u0600-\u1cff\ua800-\uabff\ufb50-\ufdff\ufe70-\ufefc\U00010a00-\U00011fff\U0001e900-\U0001e95f]"
 )
@@ -59,9 +70,7 @@ def visible(text: str) -> str:
     Control characters are replaced by the pictures that Unicode has for them; tabs and line breaks stay. Characters
     without a form of their own are removed. Linear in time.
     """
-    if _CONTROL.search(text):
-        text = text.translate(_PICTURES)
-    return without_hidden(text)
+    return _by_pieces(_visible, text)
 
 
 def without_hidden(text: str) -> str:
@@ -69,24 +78,59 @@ def without_hidden(text: str) -> str:
 
     Control characters stay: this is for content, which is not printed as it is. Linear in time.
     """
-    return _HIDDEN.sub(_kept, text) if has_hidden(text) else text
+    return text if text.isascii() else _by_pieces(_without_hidden, text)
+
+
+def _visible(text: str) -> str:
+    if _CONTROL.search(text):
+        text = text.translate(_PICTURES)
+    return _without_hidden(text)
+
+
+def _without_hidden(text: str) -> str:
+    return text if text.isascii() else _HIDDEN.sub(_kept, _NEVER_NEEDED.sub("", text))
+
+
+def _by_pieces(change: Callable[[str], str], text: str) -> str:
+    """Return the changed text; the same object if nothing changes.
+
+    A regular expression lets no other thread run while it goes through a text, so a long one is changed piece by piece.
+    """
+    changed = change(text) if len(text) <= _PIECE else "".join(map(change, _pieces(text)))
+    return text if changed == text else changed
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Split a long text between two characters that are drawn, unless there are none for long."""
+    start = 0
+    while start < len(text):
+        end = start + _PIECE
+        found = _DRAWN_TWICE.search(text, end - 1, end + _PIECE)
+        end = found.start() + 1 if found else end
+        yield text[start:end]
+        start = end
 
 
 def has_hidden(text: str) -> bool:
     """Whether a text has characters without a form of their own that the text does not need."""
-    return not text.isascii() and any(not _kept(found) for found in _HIDDEN.finditer(text))
+    return without_hidden(text) is not text
 
 
 def _kept(found: re.Match[str]) -> str:
-    """Return the characters that were found if what precedes and follows them needs them, or else an empty string."""
-    sign, text, start = found[0], found.string, found.start()
-    if len(sign) > 1:  # a flag
-        return sign
-    before, after = text[max(start - 1, 0) : start], text[found.end() : found.end() + 1]
-    if before == _EMOJI_STYLE and sign == _JOINER:
-        before = text[max(start - 2, 0) : start - 1]
-    needed = before and not _HIDDEN.match(before) and _is_needed(sign, before, after)
-    return sign if needed or (sign in _MARKS_OF_DIRECTION and _FROM_THE_RIGHT.match(after)) else ""
+    """Return those of hidden characters beside one another that what precedes and follows them needs.
+
+    These are the first, one after a first that makes an emoji of a sign, and a last that marks a direction.
+    """
+    signs, text = found[0], found.string
+    if signs in _FLAGS:
+        return signs
+    before, after = text[max(found.start() - 1, 0) : found.start()], text[found.end() : found.end() + 1]
+    kept = signs[0] if before and _is_needed(signs[0], before, signs[1:2] or after) else ""
+    if kept == _EMOJI_STYLE and signs[1:2] == _JOINER and _is_needed(_JOINER, before, signs[2:3] or after):
+        kept += _JOINER
+    if signs[-1] in _MARKS_OF_DIRECTION and not (kept and len(signs) == 1) and _FROM_THE_RIGHT.match(after):
+        kept += signs[-1]
+    return kept
 
 
 def _is_needed(sign: str, before: str, after: str) -> bool:

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gateway.core.fact_words import plain
 from gateway.core.model.json_values import as_object, is_dict, is_list, is_object
 from gateway.core.model_apis.sdk_json import objects_without_nulls, without_nulls
-from gateway.core.wording import plain
 from gateway.errors import InvalidRequest
 
 _LONGEST_SHOWN = 500

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gateway.core import wording
+from gateway.core import fact_words, wording
 from gateway.core.model import media_types
 from gateway.core.model.blocks import AudioBlock, ImageBlock, LinkBlock, ResourceBlock, TextBlock
 from gateway.core.model.envelope import Envelope
@@ -58,7 +58,7 @@ def _parts(block: Any) -> list[dict[str, Any]]:
 
 
 def _known(media_type: str | None, size: int) -> str:
-    return wording.join_facts(media_type or "unknown type", wording.size_words(size))
+    return fact_words.join_facts(media_type or "unknown type", fact_words.size_words(size))
 
 
 def _text(words: str) -> dict[str, Any]:

@@ -8,10 +8,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from gateway.core.fact_words import plain
 from gateway.core.model.canonical_json import digest_of_json
 from gateway.core.model.json_values import as_list, as_object, is_object
 from gateway.core.tools.catalogue.faults import DEEPEST, rebuilt
-from gateway.core.wording import plain
 
 _WORDS = ("title", "description", "$comment")
 _LONGEST = 80

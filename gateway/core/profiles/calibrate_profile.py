@@ -11,9 +11,9 @@ from datetime import date
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
+from gateway.core.fact_words import plain
 from gateway.core.profiles.client_names import normalise_client_name, separated
 from gateway.core.profiles.profile import Fact, Match, Profile, ProfileSource
-from gateway.core.wording import plain
 
 SHOW_TOOL = "gateway_calibrate_show"
 REPORT_TOOL = "gateway_calibrate_report"

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from gateway.core.fact_words import plain
 from gateway.core.profiles.calibrate_profile import When
-from gateway.core.wording import plain
 from gateway.errors import InvalidRequest
 
 MATRIX_FORMAT = 1

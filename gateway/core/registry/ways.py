@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from gateway.core.fact_words import plain
 from gateway.core.model.json_values import as_object, as_text, objects_in
 from gateway.core.registry.entry import RegistryEntry
 from gateway.core.registry.inputs import (
@@ -22,7 +23,6 @@ from gateway.core.registry.inputs import (
     turns,
 )
 from gateway.core.registry.runtime_options import stray_word
-from gateway.core.wording import plain
 
 URL = "url"
 KINDS = ("npm", "pypi", "oci", "nuget", "mcpb", URL)

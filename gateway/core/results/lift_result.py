@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
+from gateway.core.fact_words import plain
 from gateway.core.model import media_types
 from gateway.core.model.base64_text import mend
 from gateway.core.model.blocks import (
@@ -24,7 +25,6 @@ from gateway.core.model.envelope import Envelope
 from gateway.core.model.json_values import is_dict
 from gateway.core.model.notes import Note
 from gateway.core.model.wire import WireObject
-from gateway.core.wording import plain
 
 _OWN_MEMBERS = frozenset({"content", "structuredContent"})
 

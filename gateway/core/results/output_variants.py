@@ -18,11 +18,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gateway.core import apps
+from gateway.core.fact_words import plain
 from gateway.core.model.apps_extension import EXTENSION
 from gateway.core.model.json_values import as_list, is_list, is_object, objects_in
 from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import Profile
-from gateway.core.wording import plain
 from gateway.errors import InvalidRequest, OutputUnavailable
 
 REVISION = "2026-12-01"

@@ -1,7 +1,7 @@
 """Counts of tokens in words, for people."""
 
+from gateway.core.fact_words import counted
 from gateway.core.tokens.count_tokens import TokenCount
-from gateway.core.wording import counted
 
 
 def token_words(count: TokenCount) -> str:

@@ -82,11 +82,12 @@ def part(text: str | None) -> str:
     """Prepare an upstream's instructions for merging with others.
 
     Halves of surrogate pairs are replaced, control characters made visible. Headings at or above the level of the one
-    with the upstream's name, which could speak in another's name, are moved below it.
+    with the upstream's name, which could speak in another's name, are moved below it. Of a text that is far too long,
+    only the beginning is looked at.
     """
     from gateway.core.model.texts import cut, visible  # whose expressions take as long to compile as all else here
 
-    whole = (text or "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    whole = (text or "")[: 4 * LONGEST_PART].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     lines = visible(whole).replace("\r\n", "\n").replace("\r", "\n").strip()
     return cut(_HEADING.sub(r"##\1", lines), LONGEST_PART)
 

@@ -1,7 +1,9 @@
 import json
 from typing import Any
 
+import mcp_types as types
 import pytest
+from pydantic import AnyUrl, TypeAdapter
 
 from gateway.core.model.json_safe import is_json_safe
 from gateway.core.model.json_shape import (
@@ -96,6 +98,69 @@ def test_as_little_as_possible_is_taken_of_a_result() -> None:
         "content[0].resource._meta",
         "structuredContent",
     )
+
+
+def of_contents(*contents: Any) -> Any:
+    return types.ReadResourceResult, {"contents": list(contents), "ttlMs": 0, "cacheScope": "private"}
+
+
+def of_messages(*messages: Any) -> Any:
+    return types.GetPromptResult, {"messages": list(messages)}
+
+
+DEEP = nested(DEEPEST + 5)
+FINE: Any = {"uri": "x://fine", "text": "fine"}
+SAID: Any = {"role": "assistant", "content": {"type": "text", "text": "fine"}}
+
+
+@pytest.mark.parametrize(
+    ("model", "result"),
+    [
+        of_contents(FINE, DEEP),
+        of_contents(FINE, {"uri": DEEP, "text": "x"}),
+        of_contents(FINE, {"uri": "x://y", "blob": DEEP}),
+        of_contents(FINE, {"uri": "x://y", "text": DEEP, "mimeType": DEEP, "_meta": DEEP}),
+        of_messages(SAID, DEEP),
+        of_messages(SAID, {"role": DEEP, "content": {"type": "text", "text": "fine"}}),
+        of_messages(SAID, {"role": "user", "content": {"type": DEEP, "text": "fine"}}),
+        of_messages(SAID, {"role": "user", "content": {"type": "image", "data": DEEP, "mimeType": "image/png"}}),
+        of_messages(SAID, {"role": "user", "content": {"type": "image", "data": "AA==", "mimeType": DEEP}}),
+        of_messages(SAID, {"role": "user", "content": {"type": "resource", "resource": DEEP}}),
+        of_messages(SAID, {"role": "user", "content": {"type": "resource", "resource": {"uri": DEEP, "text": "x"}}}),
+        of_messages(SAID, {"role": "user", "content": {"type": "resource_link", "uri": "x://y", "name": DEEP}}),
+        (types.CompleteResult, {"completion": DEEP}),
+        (types.CompleteResult, {"completion": {"values": ["fine", DEEP], "total": 2}}),
+    ],
+)
+def test_an_answer_that_lost_a_part_is_still_one_for_strict_clients(model: Any, result: Any) -> None:
+    shallow, places = without_deep(result)
+    model.model_validate({"resultType": "complete", **shallow})
+    TypeAdapter(list[AnyUrl]).validate_python([each["uri"] for each in shallow.get("contents", ())])
+    assert places
+    for held, fine in (("contents", FINE), ("messages", SAID)):
+        if held in shallow:
+            assert shallow[held][0] is fine
+            assert NESTED_TOO_DEEPLY in str(shallow[held][1]) or places == (f"{held}[1].role",)
+
+
+def test_what_else_is_in_a_part_that_lost_something_stays() -> None:
+    one = {"role": "user", "content": {"type": "text", "text": "fine", "later": DEEP, "_meta": DEEP}, "later": DEEP}
+    other = {"role": "user", "content": [{"type": "text", "text": "fine"}, DEEP]}
+    shallow, _ = without_deep({"messages": [one, other], "contents": [{**FINE, "_meta": DEEP}]})
+    assert shallow["messages"][0]["content"]["text"] == "fine"
+    left_out = {"type": "text", "text": NESTED_TOO_DEEPLY}
+    assert shallow["messages"][1]["content"] == [{"type": "text", "text": "fine"}, left_out]
+    assert shallow["contents"] == [FINE]
+
+
+@pytest.mark.parametrize("member", ["experimental", "extensions"])
+def test_deep_capabilities_cost_no_other_capability(member: str) -> None:
+    declared = {"tools": {"listChanged": True}, "resources": {}}
+    shallow, places = without_deep({"capabilities": {**declared, member: {"x": DEEP}}, "protocolVersion": "2025-11-25"})
+    assert shallow == {"capabilities": declared, "protocolVersion": "2025-11-25"}
+    assert places == (f"capabilities.{member}",)
+    shallow, _ = without_deep({"capabilities": {**declared, "resources": {"x": DEEP}}})
+    assert shallow["capabilities"]["tools"] == {"listChanged": True}
 
 
 def test_a_shallow_result_stays_whole() -> None:

@@ -89,6 +89,23 @@ def test_a_missing_type_and_broken_base64_cost_a_note() -> None:
     assert kinds({"content": [image(data=PNG.rstrip("=") + "\n")]}) == ["mended"]
 
 
+@pytest.mark.parametrize(
+    "block",
+    [
+        image(mimeType="image/png" + "x" * 1_000),
+        {"type": "audio", "data": PNG, "mimeType": "\u200b" * 2_000},
+        {"type": "resource_link", "uri": "a://b", "name": "b", "mimeType": "x" * 2_000},
+        {"type": "resource", "resource": {"uri": "a://b", "text": "b", "mimeType": "x" * 2_000}},
+    ],
+)
+def test_a_media_type_of_any_length_costs_its_block_alone(block: dict[str, Any]) -> None:
+    envelope = lift({"content": [block, {"type": "text", "text": "seen"}]})
+    assert isinstance(envelope.blocks[0], UnknownBlock)
+    assert envelope.blocks[0].wire() == block
+    assert isinstance(envelope.blocks[1], TextBlock)
+    assert [note.kind for note in envelope.notes] == ["broken"]
+
+
 @pytest.mark.parametrize("content", ["text", 5, {"type": "text", "text": "x"}])
 def test_content_that_is_no_list_is_kept(content: Any) -> None:
     envelope = lift({"content": content})

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from gateway.core.profiles.profile import ToolRules
 from gateway.core.tools.arguments import PossibleForms, find_parameters
 from gateway.core.tools.catalogue.check_cost import MOST_STEPS, TooMuchWork, check_compilable, check_steps
+from gateway.core.tools.catalogue.compile_schema import compile_schema
 from gateway.core.tools.catalogue.faults import FaultMemo, faults, resolve
 from gateway.core.tools.catalogue.object_root import with_object_root
-from gateway.core.tools.catalogue.patterns import states
+from gateway.core.tools.catalogue.patterns import compiled_states, states
 from gateway.core.tools.catalogue.refs import inlined, without_broken_refs
 from gateway.core.tools.catalogue.schemas import shown_to
 
@@ -183,6 +184,12 @@ def test_ordinary_schemas_and_arguments_are_far_below_the_limit():
         ("(a{10}){10}", 100, 130),
         ("((a{1,10}){10}b){3,}", 300, 400),
         ("\\d{3}-\\d{4}", 8, 9),
+        ("\\pL{50}", 1_000, 1_010),
+        ("\\p{L}{50}", 1_000, 1_010),
+        ("\\P{Greek}{50}", 1_000, 1_010),
+        ("\\W{50}", 1_000, 1_010),
+        ("\\s{50}", 1_000, 1_010),
+        ("[\\x{100}-\\x{10ffff}]{50}", 1_000, 1_010),
         ("[", 1, 25),
         ("(", 1, 3),
         (")))", 1, 3),
@@ -193,9 +200,31 @@ def test_the_states_of_a_pattern(pattern, at_least, at_most):
     assert at_least <= states(pattern) <= at_most
 
 
-@given(st.text(alphabet="a(){}[]\\*+?|^$.,0123456789", max_size=60))
+@given(st.text(alphabet="ap(){}[]\\*+?|^$.,0123456789", max_size=60))
 def test_any_text_has_states(pattern):
-    assert states(pattern) >= 1
+    assert compiled_states(pattern) >= states(pattern) >= 1
+
+
+@pytest.mark.parametrize(
+    ("pattern", "at_least", "at_most"),
+    [
+        ("\\pL{10}", 20, 30),
+        ("[\\p{L}\\p{N}]{10}", 20, 30),
+        ("[^\\PL]{10}", 20, 30),
+        ("(\\p{Lu}|x){10}", 20, 30),
+        ("\\s{90}", 50, 60),
+        ("(?x)\\pL {2}", 0, 0),
+        ("\\W{90}", 50, 60),
+        ("^[a-z]{1,64}$", 100, 100),
+    ],
+)
+def test_as_many_patterns_are_compiled_as_can_be_at_once(pattern, at_least, at_most):
+    """Each is small enough by itself; all of them would take seconds, in which nothing else can run."""
+    schema = {"type": "object", "properties": {f"p{n}": {"type": "string", "pattern": pattern} for n in range(100)}}
+    checked = compile_schema(schema)
+    kept = [name for name, rule in checked.schema["properties"].items() if "pattern" in rule]
+    assert at_least <= len(kept) <= at_most
+    assert kept == [f"p{n}" for n in range(len(kept))], "the first ones"
 
 
 NAMES = st.sampled_from(["x", "y"])

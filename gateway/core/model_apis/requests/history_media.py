@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gateway.core import wording
+from gateway.core import fact_words, wording
 from gateway.core.model.blocks import AudioBlock, Block, Found, ImageBlock, ResourceBlock, TextBlock
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.notes import Note
@@ -130,5 +130,5 @@ def _with_line(block: Block, line_of: Callable[[Found], str | None]) -> Block:
 
 def _known_of(found: Found) -> str:
     """Return type, pixels and size, in words."""
-    pixels = wording.pixel_words(found.pixels) if found.pixels else None
-    return wording.join_facts(found.media_type or "unknown type", pixels, wording.size_words(found.byte_size))
+    pixels = fact_words.pixel_words(found.pixels) if found.pixels else None
+    return fact_words.join_facts(found.media_type or "unknown type", pixels, fact_words.size_words(found.byte_size))

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gateway.core import wording
+from gateway.core import fact_words, wording
 from gateway.core.model import media_types
 from gateway.core.model.blocks import Block, Found, ImageBlock, LinkBlock, ResourceBlock, TextBlock
 from gateway.core.model.contents import decoded_text, is_textual
@@ -198,7 +198,7 @@ class _Assembler:
         label = self._label(kind)
         if self._is_too_many(kind):
             why = f"only {rules.max_count} of a kind are taken at once"
-            known = wording.join_facts(wording.plain(title) if title else None, found.media_type)
+            known = fact_words.join_facts(fact_words.plain(title) if title else None, found.media_type)
             parts.append(Words(wording.media_line(label, known, why, self._keep(label, found, title), None)))
             self.notes.append(Note(kind="named", text=f"{label} of {call.name}: {why}"))
             return
@@ -250,7 +250,7 @@ class _Assembler:
                 parts.append(Words(wording.caption(media.label, known, changed, None, handle)))
             parts.append(media)
             return
-        about = wording.join_facts(known, changed, "after the tool results")
+        about = fact_words.join_facts(known, changed, "after the tool results")
         parts.append(Words(wording.marker(media.label, about, handle)))
         self.follow_ups.append(FollowUp(wording.whose(media.label, call.name, call.id), media))
         self.notes.append(Note(kind="moved", text=f"{media.label} of {call.name} into the message after the results"))
@@ -309,7 +309,7 @@ def _prefix(parts: list[Part]) -> None:
 def _changed(image: AsImage) -> str | None:
     scaled = wording.scaled(image.original, image.pixels) if image.original and image.pixels else None
     first = wording.kept_whole(wording.first_frame(image.frames), image.handle) if image.frames > 1 else None
-    return wording.join_facts(image.about, scaled, first) or None
+    return fact_words.join_facts(image.about, scaled, first) or None
 
 
 def _detail(image: AsImage) -> str | None:
@@ -319,7 +319,7 @@ def _detail(image: AsImage) -> str | None:
 
 
 def _title(uri: str | None) -> str | None:
-    return wording.plain(uri.rstrip("/").rsplit("/", 1)[-1], 100) or None if uri else None
+    return fact_words.plain(uri.rstrip("/").rsplit("/", 1)[-1], 100) or None if uri else None
 
 
 def _with_texts(envelope: Envelope, *, drawings: bool) -> Envelope:

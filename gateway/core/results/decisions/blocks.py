@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gateway.core import apps, wording
+from gateway.core import apps, fact_words, wording
 from gateway.core.model import media_types
 from gateway.core.model.blocks import AudioBlock, Block, ImageBlock, LinkBlock, ResourceBlock, TextBlock, UnknownBlock
 from gateway.core.model.contents import decoded_text, is_textual
@@ -130,7 +130,7 @@ def _page(context: DecisionContext, index: int, block: ResourceBlock, hidden: st
         return None
     if profile.apps.embedded == "always":
         context.note("app", "an embedded page, as it came", index)
-        return AsIs(block.wire(), "page", wording.plain(contents.uri), block=block)
+        return AsIs(block.wire(), "page", fact_words.plain(contents.uri), block=block)
     text = contents.text if contents.blob is None else decoded_text(block.found) if block.found else None
     rules = profile.embedded_text if contents.blob is None else profile.blob
     types = () if contents.blob is None else profile.blob.types
@@ -138,7 +138,7 @@ def _page(context: DecisionContext, index: int, block: ResourceBlock, hidden: st
         return None
     is_address = (contents.mime_type or "").lower().startswith("text/uri-list")
     address = apps.address_in_list(text) if is_address else None
-    why = wording.join_facts(wording.plain(contents.uri, 500), hidden or wording.page_not_shown(address))
+    why = fact_words.join_facts(fact_words.plain(contents.uri, 500), hidden or wording.page_not_shown(address))
     return context.text_line(index, text, contents.mime_type or "text/html", "page", why)
 
 
@@ -148,7 +148,7 @@ def _embedded_text(context: DecisionContext, index: int, block: ResourceBlock, h
     if hidden:
         return context.text_line(index, text, contents.mime_type or "text/plain", "text", hidden)
     if context.profile.embedded_text.show == "native":
-        return AsIs(block.wire(), "resource", wording.plain(contents.uri), block=block)
+        return AsIs(block.wire(), "resource", fact_words.plain(contents.uri), block=block)
     context.note("moved", "an embedded text as text", index)
     return _text_of(index, contents.uri, contents.mime_type, text)
 
@@ -172,13 +172,13 @@ def _blob(
 
 
 def _text_of(index: int, uri: str, media_type: str | None, text: str) -> AsText:
-    known = wording.plain(media_type, 80) if media_type else ""
+    known = fact_words.plain(media_type, 80) if media_type else ""
     return AsText(wording.embedded_text(uri, known, text), key=str(index), index=index)
 
 
 def _broken(context: DecisionContext, index: int, kind: str, name: str | None) -> ToTextLine:
     context.note("dropped", f"{kind} whose data cannot be read", index)
-    return ToTextLine("", kind, wording.join_facts(wording.plain(name or ""), _UNREADABLE))
+    return ToTextLine("", kind, fact_words.join_facts(fact_words.plain(name or ""), _UNREADABLE))
 
 
 def _unknown(context: DecisionContext, index: int, block: UnknownBlock) -> BlockDecision:
@@ -186,7 +186,7 @@ def _unknown(context: DecisionContext, index: int, block: UnknownBlock) -> Block
         return AsIs(block.value, "block", block=block)
     value: Any = block.value
     kind = value.get("type") if is_dict(value) else None
-    why = f"block of type {wording.plain(kind, 60)}" if isinstance(kind, str) else "block without a type"
+    why = f"block of type {fact_words.plain(kind, 60)}" if isinstance(kind, str) else "block without a type"
     content = compact_json(value)
     return context.text_line(index, content, "application/json", "content", why)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gateway.core import wording
+from gateway.core import fact_words, own_names, wording
 from gateway.core.model.effects import Failed
 from gateway.core.model.json_size import compact_json
 from gateway.core.model.json_values import is_list, is_object
@@ -109,7 +109,7 @@ def cut_structured(
         if not in_text:
             if not is_object(cut):
                 break  # only an object has a place for the words
-            cut = {wording.LEFT_OUT: line, **cut} | {wording.LEFT_OUT: line}
+            cut = {own_names.LEFT_OUT: line, **cut} | {own_names.LEFT_OUT: line}
         sent = compact_json(cut)
         if len(sent) < len(compact) and room.fits(sent) and accepts(cut):
             context.note("cut", f"structured content of {len(compact):,} characters to its shape, {len(sent):,}", None)
@@ -207,4 +207,4 @@ class _Shape:
 def _named(key: str) -> str:
     """A key as JMESPath writes it, on one line."""
     plain = key.isascii() and key.replace("_", "a").isalnum() and not key[0].isdigit()
-    return key if plain and len(key) <= 60 else f'"{wording.plain(key, 60)}"'
+    return key if plain and len(key) <= 60 else f'"{fact_words.plain(key, 60)}"'

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from gateway.core import wording
+from gateway.core import fact_words, own_names, wording
 from gateway.core.model import media_types
 from gateway.core.model.blocks import Found
 from gateway.core.model.effects import (
@@ -155,8 +155,8 @@ class DecisionContext:
         """Return a line that names text, and store the text."""
         handle = self.keep(f"keep:{index}", text, media_type, is_text=True)
         self.note("named", f"{kind} as a line: {why}", index)
-        known = wording.join_facts(wording.plain(media_type, 80), f"{len(text):,} characters")
-        tool = wording.READ_TOOL if self.profile.tools.helpers else None
+        known = fact_words.join_facts(fact_words.plain(media_type, 80), f"{len(text):,} characters")
+        tool = own_names.READ_TOOL if self.profile.tools.helpers else None
         return ToTextLine(self._unless_kept(f"keep:{index}", why), kind, known, handle, tool, self.url(f"keep:{index}"))
 
     def unless_kept(self, source: BlockSource, why: str) -> str:
@@ -169,23 +169,23 @@ class DecisionContext:
 
     def known(self, source: BlockSource) -> str:
         """Name, type, length, pixels and size of content that is not shown, in words; sound and video are probed."""
-        name = wording.plain(source.name) if source.name else None
+        name = fact_words.plain(source.name) if source.name else None
         found = source.found
         if media_types.family(found.media_type) not in SOUNDING:
-            return wording.join_facts(name, known_of(found))
+            return fact_words.join_facts(name, known_of(found))
         self._probed += 1
         if self._probed > _MOST_PROBED:
-            return wording.join_facts(name, known_of(found))
+            return fact_words.join_facts(name, known_of(found))
         probed = self.want(Probe(f"probe:{source.key}", found.data, found.media_type or ""))
         words = wording.probed(probed) if isinstance(probed, Probed) else None
-        return wording.join_facts(name, found.media_type, words, wording.size_words(found.byte_size))
+        return fact_words.join_facts(name, found.media_type, words, fact_words.size_words(found.byte_size))
 
     def _tool(self, found: Found) -> str | None:
         # A tool is named only if it would show more than the line does.
         if not self.profile.tools.helpers:
             return None
         if found.media_type == PDF or (is_image(found) and self.profile.image.show == "native"):
-            return wording.VIEW_TOOL
+            return own_names.VIEW_TOOL
         return None
 
     def _described(self, source: BlockSource) -> Described | None:
@@ -206,8 +206,8 @@ def _kept_as(source: BlockSource) -> str:
 
 def known_of(found: Found) -> str:
     """Return type, pixels and size, in words."""
-    pixels = wording.pixel_words(found.pixels) if found.pixels else None
-    return wording.join_facts(found.media_type or "unknown type", pixels, wording.size_words(found.byte_size))
+    pixels = fact_words.pixel_words(found.pixels) if found.pixels else None
+    return fact_words.join_facts(found.media_type or "unknown type", pixels, fact_words.size_words(found.byte_size))
 
 
 def is_image(found: Found) -> bool:

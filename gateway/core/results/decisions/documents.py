@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gateway.core import wording
+from gateway.core import fact_words, own_names, wording
 from gateway.core.model.effects import DocumentRead, Failed, Fitted, ImageTarget, ReadDocument, Rendered, RenderPages
 from gateway.core.results.decisions.block_decisions import AsImage, AsIs, AsText, BlockDecision, BlockSource, ToTextLine
 from gateway.core.results.decisions.decision_context import DecisionContext, known_of
@@ -86,7 +86,7 @@ def _pages(context: DecisionContext, source: BlockSource, read: DocumentRead) ->
     if most < read.pages:
         context.note("cut", f"{read.pages - most:,} of {read.pages:,} pages are left out", source.index)
     head = _head(context, source, read, wording.pages_as_images(most, read.pages))
-    name = wording.plain(source.name) if source.name else None
+    name = fact_words.plain(source.name) if source.name else None
     return [head, *(_page(context, source, number, read.pages, name, drawn) for number in numbers)]
 
 
@@ -142,9 +142,9 @@ def _unread(context: DecisionContext, source: BlockSource, read: DocumentRead) -
 def _head(context: DecisionContext, source: BlockSource, read: DocumentRead, what: str) -> ToTextLine:
     """Return the line before a document's text or pages, which names the document and the tool for the rest of it."""
     titled: Sequence[str | None] = (
-        wording.plain(source.name) if source.name else None,
-        f'"{wording.plain(read.title, 100)}"' if read.title and read.title.strip() else None,
+        fact_words.plain(source.name) if source.name else None,
+        f'"{fact_words.plain(read.title, 100)}"' if read.title and read.title.strip() else None,
     )
-    known = wording.join_facts(*titled, known_of(source.found), wording.page_count(read.pages), what)
-    tool = wording.VIEW_TOOL if context.profile.tools.helpers else None
+    known = fact_words.join_facts(*titled, known_of(source.found), fact_words.page_count(read.pages), what)
+    tool = own_names.VIEW_TOOL if context.profile.tools.helpers else None
     return ToTextLine(context.unless_kept(source, ""), "document", known, context.kept(source), tool)

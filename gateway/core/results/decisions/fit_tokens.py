@@ -8,7 +8,7 @@ that the model reads counts too, and is cut before (`cut_structured`), or sent w
 from collections.abc import Mapping
 from dataclasses import replace
 
-from gateway.core import wording
+from gateway.core import fact_words, wording
 from gateway.core.model.blocks import ResourceBlock
 from gateway.core.model.json_size import compact_json
 from gateway.core.results.decisions.block_decisions import (
@@ -81,7 +81,7 @@ def _as_text(context: DecisionContext, decision: BlockDecision, place: int) -> B
     if text_tokens(contents.text or "") <= LEAST_BUDGET:
         return decision
     context.note("moved", "an embedded text as text", None)
-    known = wording.plain(contents.mime_type, 80) if contents.mime_type else ""
+    known = fact_words.plain(contents.mime_type, 80) if contents.mime_type else ""
     text = wording.embedded_text(contents.uri, known, contents.text or "")
     return AsText(text, key=f"embedded:{place}", index=place)
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from gateway.core import wording
+from gateway.core import fact_words, wording
+from gateway.core.fact_words import counted
 from gateway.core.model.base64_text import decoded_size
 from gateway.core.model.blocks import Found
 from gateway.core.model.contents import may_be_cut_off, may_move
@@ -12,7 +13,6 @@ from gateway.core.model.effects import Failed, FitImage, Fitted, ImageTarget
 from gateway.core.profiles.profile import ImageRules
 from gateway.core.results.decisions.block_decisions import AsImage, AsIs, BlockDecision, BlockSource, ToTextLine
 from gateway.core.results.decisions.decision_context import DecisionContext, is_image, takes
-from gateway.core.wording import counted
 
 _ANY_IMAGE = ("image/png", "image/jpeg", "image/gif", "image/webp")
 """Types that an image is converted to if the profile accepts every type."""
@@ -76,14 +76,14 @@ def fit_image_to_profile(
         return AsImage(found.data, media_type, found.pixels, beside, uri=uri, source=source)
     is_scaled = outcome.pixels != outcome.original
     if is_scaled:
-        was, now = wording.pixel_words(outcome.original), wording.pixel_words(outcome.pixels)
+        was, now = fact_words.pixel_words(outcome.original), fact_words.pixel_words(outcome.pixels)
         context.note("resized", f"image {was} to {now}", source.index)
     if outcome.frames > 1:
         context.note("converted", f"an animation to the {wording.first_frame(outcome.frames)}", source.index)
     if outcome.media_type != media_type:
         context.note("converted", f"{media_type} to {outcome.media_type}", source.index)
     elif not is_scaled and outcome.frames == 1:
-        context.note("resized", f"image to {wording.size_words(decoded_size(outcome.data))}", source.index)
+        context.note("resized", f"image to {fact_words.size_words(decoded_size(outcome.data))}", source.index)
     handle, url = context.kept(source), context.url(f"keep:{source.key}")
     original = outcome.original if is_scaled else None
     return AsImage(

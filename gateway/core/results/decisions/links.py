@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
-from gateway.core import wording
+from gateway.core import fact_words, wording
 from gateway.core.model import media_types
 from gateway.core.model.base64_text import mend
 from gateway.core.model.blocks import LinkBlock, ResourceBlock
@@ -27,7 +27,7 @@ def decide_link(context: DecisionContext, index: int, block: LinkBlock, show: Sh
     """Decide about a link: unchanged, a line, or the resource that it leads to."""
     rules = context.profile.link
     if rules.show == "native":
-        return [AsIs(block.wire(), "link", wording.plain(block.uri), block=block)]
+        return [AsIs(block.wire(), "link", fact_words.plain(block.uri), block=block)]
     if rules.show == "inline" and block.audience != ("user",) and _leads_to_media(block):
         shown = _inline(context, index, block, show)
         if shown:
@@ -38,8 +38,8 @@ def decide_link(context: DecisionContext, index: int, block: LinkBlock, show: Sh
 
 def link_words(block: LinkBlock, *, readable: bool) -> str:
     """Format a link as one line of text; `readable`: the gateway's own tool can read it."""
-    size = wording.size_words(block.size) if block.size is not None else None
-    known = wording.join_facts(wording.plain(block.mime_type, 80) if block.mime_type else "", size)
+    size = fact_words.size_words(block.size) if block.size is not None else None
+    known = fact_words.join_facts(fact_words.plain(block.mime_type, 80) if block.mime_type else "", size)
     return wording.link_line(block.title or block.name or "", known, block.uri, block.description, readable)
 
 

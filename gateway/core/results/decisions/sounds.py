@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.core import wording
+from gateway.core import fact_words, wording
 from gateway.core.model.base64_text import decoded_size
 from gateway.core.model.blocks import Found
 from gateway.core.model.effects import AudioTarget, ConvertAudio, Converted, Failed
@@ -57,9 +57,9 @@ def _converted(context: DecisionContext, source: BlockSource, as_is: AsIs, besid
         words = wording.first_seconds(outcome.seconds, outcome.original)
         context.note("cut", f"sound to {words}", source.index)
     elif outcome.media_type == media_type:
-        context.note("converted", f"{media_type} to {wording.size_words(shown.byte_size)}", source.index)
+        context.note("converted", f"{media_type} to {fact_words.size_words(shown.byte_size)}", source.index)
     wire = {"type": "audio", **beside, "data": outcome.data, "mimeType": outcome.media_type}
-    size = wording.size_words(shown.byte_size)
-    known = wording.join_facts(outcome.media_type, words or wording.seconds_words(outcome.seconds), size)
+    size = fact_words.size_words(shown.byte_size)
+    known = fact_words.join_facts(outcome.media_type, words or fact_words.seconds_words(outcome.seconds), size)
     caption = wording.kept_whole(words, handle) if words else ""
     return AsIs(wire, "audio", known, has_bytes=True, source=source, shown=shown, caption=caption)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.core import wording
+from gateway.core import fact_words, wording
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.json_values import is_dict
 from gateway.core.model.notes import Note
@@ -88,7 +88,7 @@ class BlockWriter:
             # As it arrived, even if it is not an object: nothing unknown may be lost here.
             self.in_place.append(wire)
             return
-        known = wording.join_facts(decision.known, decision.caption)
+        known = fact_words.join_facts(decision.known, decision.caption)
         self.say(wording.marker(self.name(decision.kind), known, decision.handle, decision.url))
         self.move(wire)
 
@@ -98,9 +98,9 @@ class BlockWriter:
         zoom = decision.handle if self.profile.tools.helpers and scaled else None
         named = decision.handle if self.profile.handles == "always" else None
         first = wording.kept_whole(wording.first_frame(decision.frames), None if zoom or named else decision.handle)
-        changed = wording.join_facts(scaled, first if decision.frames > 1 else None) or None
-        known = wording.join_facts(
-            decision.about, wording.pixel_words(decision.original or decision.pixels) if decision.pixels else None
+        changed = fact_words.join_facts(scaled, first if decision.frames > 1 else None) or None
+        known = fact_words.join_facts(
+            decision.about, fact_words.pixel_words(decision.original or decision.pixels) if decision.pixels else None
         )
         url = decision.url if changed or named else None
         name = self.name("image")

@@ -6,6 +6,7 @@ Pure: the content of a handle is looked up by `gateway.content.arguments`.
 from gateway.core.tools.arguments.content_forms import Content, built, place_content
 from gateway.core.tools.arguments.find_parameters import FoundParameter, find_parameters, parameter_path
 from gateway.core.tools.arguments.parameters import EVERYTHING, Form, Parameter, Place, PossibleForms, path_words
+from gateway.core.tools.arguments.unknown_arguments import UnknownArgument, unknown_arguments
 from gateway.core.tools.arguments.values import (
     DataUri,
     Handle,
@@ -27,6 +28,7 @@ __all__ = [
     "Place",
     "PossibleForms",
     "Reference",
+    "UnknownArgument",
     "Url",
     "WantedContent",
     "built",
@@ -34,6 +36,7 @@ __all__ = [
     "parameter_path",
     "path_words",
     "place_content",
+    "unknown_arguments",
     "unmarked_handles",
     "wanted_contents",
 ]

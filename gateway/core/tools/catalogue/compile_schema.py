@@ -3,18 +3,24 @@
 jsonschema-rs cannot be interrupted and blocks the whole process, so the work has to be estimated beforehand.
 """
 
+import re
 from typing import Any, NamedTuple, NoReturn
 
 import jsonschema_rs
 
+from gateway.core.fact_words import plain
 from gateway.core.model.json_values import is_dict, is_object
 from gateway.core.model.wire import WireObject
 from gateway.core.tools.catalogue.check_cost import TooMuchWork, check_compilable
 from gateway.core.tools.catalogue.faults import rebuilt
-from gateway.core.tools.catalogue.patterns import states
-from gateway.core.wording import plain
+from gateway.core.tools.catalogue.patterns import compiled_states, states
 
 _MOST_STATES = 2_000
+"""For one pattern."""
+_MOST_COMPILED_STATES = 100_000
+"""For all patterns of a schema, each of which is compiled twice: about 0.2 s."""
+_EXTENDED = re.compile(r"(?<!\\)\(\?[a-zA-Z]*x")
+"""A flag that JSON Schema's patterns do not have, with which they could not be counted: blanks may be anywhere."""
 _LINEAR = jsonschema_rs.RegexOptions(size_limit=1024 * 1024)
 """The engine that never backtracks: https://docs.rs/regex/latest/regex/#untrusted-input."""
 
@@ -44,18 +50,27 @@ def compile_schema(schema: WireObject) -> CompiledSchema:
 def without_slow_patterns(schema: WireObject) -> dict[str, Any]:
     """Return the schema without patterns that could take long: those with lookaround or backreferences, or too large.
 
-    jsonschema-rs's own engine for such patterns (fancy-regex) backtracks without a reliable limit. Raises TooMuchWork
-    if property names have such a pattern, because it is then unknown which schema applies to a property.
+    Patterns that are small enough one by one may be too many together: then the first of them stay. jsonschema-rs's own
+    engine for the others (fancy-regex) backtracks without a reliable limit. Raises TooMuchWork if property names have
+    such a pattern, because it is then unknown which schema applies to a property.
     """
+    left = _MOST_COMPILED_STATES
+
+    def is_taken(pattern: str) -> bool:
+        nonlocal left
+        if _EXTENDED.search(pattern) or states(pattern) > _MOST_STATES or (work := compiled_states(pattern)) > left:
+            return False
+        left -= work
+        return _is_linear(pattern)
 
     def taken(value: Any) -> Any:
         if not is_object(value):
             return value
         edited = rebuilt(value, taken)
-        if isinstance(pattern := edited.get("pattern"), str) and not _is_linear(pattern):
+        if isinstance(pattern := edited.get("pattern"), str) and not is_taken(pattern):
             del edited["pattern"]
         of_names = edited.get("patternProperties")
-        if is_dict(of_names) and not all(map(_is_linear, of_names)):
+        if is_dict(of_names) and not all(map(is_taken, of_names)):
             raise TooMuchWork("names of its properties have a pattern that could take too long")
         return edited
 
@@ -63,8 +78,6 @@ def without_slow_patterns(schema: WireObject) -> dict[str, Any]:
 
 
 def _is_linear(pattern: str) -> bool:
-    if states(pattern) > _MOST_STATES:
-        return False
     try:
         jsonschema_rs.validator_for({"pattern": pattern}, pattern_options=_LINEAR)
     except ValueError:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from gateway.core import apps
+from gateway.core.fact_words import plain
 from gateway.core.model.notes import Note
 from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import Profile
@@ -16,7 +17,6 @@ from gateway.core.tools.catalogue.output_schemas import offered_output_schema
 from gateway.core.tools.catalogue.prefixes import OWN
 from gateway.core.tools.catalogue.repair import repaired
 from gateway.core.tools.catalogue.schemas import shown_to, with_lost_words
-from gateway.core.wording import plain
 
 _LONGEST_SHOWN = 100
 

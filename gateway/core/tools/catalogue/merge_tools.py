@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from gateway.core import apps
+from gateway.core.fact_words import counted
 from gateway.core.model.json_shape import DEEPEST, is_deep
 from gateway.core.model.notes import Note
 from gateway.core.model.revisions import MODERN_REVISIONS, REVISIONS
@@ -22,8 +23,7 @@ from gateway.core.tools.catalogue.edit_tools import Candidate, CatalogueNotes, T
 from gateway.core.tools.catalogue.faults import FaultMemo
 from gateway.core.tools.catalogue.names import NameRules, Names
 from gateway.core.tools.catalogue.prefixes import OWN, Prefixing, PrefixRule, tool_identity
-from gateway.core.tools.catalogue.repair import unusable
-from gateway.core.wording import counted
+from gateway.core.tools.catalogue.repair import declared_name, unusable
 
 _LONGEST_SHOWN = 100
 
@@ -278,5 +278,5 @@ def _is_offered(name: str, selection: Selection) -> bool:
 
 
 def _described(tool: Any, position: int) -> str:
-    name = tool.get("name") if isinstance(tool, Mapping) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    return f"tool {quoted(name)}" if isinstance(name, str) and name.strip() else f"tool number {position}"
+    name = declared_name(tool)
+    return f"tool number {position}" if name is None else f"tool {quoted(name)}"

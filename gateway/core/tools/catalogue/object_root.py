@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from gateway.core.fact_words import plain
 from gateway.core.model.json_size import size_of
 from gateway.core.model.json_values import as_list, is_object
 from gateway.core.model.texts import cut
 from gateway.core.model.wire import WireObject
 from gateway.core.tools.catalogue.faults import References
-from gateway.core.wording import plain
 
 _ALTERNATIVES = {"anyOf": "At least one of these must be given", "oneOf": "Exactly one of these must be given"}
 _MERGED = (*_ALTERNATIVES, "allOf", "not", "enum")

@@ -3,9 +3,9 @@
 from typing import Any, NamedTuple
 
 from gateway.core.model.json_values import as_object, is_object
+from gateway.core.own_names import LEFT_OUT
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue.repair import is_object_schema
-from gateway.core.wording import LEFT_OUT
 
 _CLOSING = ("additionalProperties", "unevaluatedProperties")
 _LINE = {"type": "string", "description": "What was left out of this content, and how to read it."}

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from gateway.core.fact_words import plain
 from gateway.core.model.notes import Note
 from gateway.core.model.wire import WireObject
 from gateway.core.tools.catalogue.names import NameRules, Names
 from gateway.core.tools.catalogue.prefixes import Prefixing, PrefixRule, tool_identity
-from gateway.core.tools.catalogue.repair import repaired_prompt, unusable_prompt
-from gateway.core.wording import plain
+from gateway.core.tools.catalogue.repair import declared_name, repaired_prompt, unusable_prompt
 
 _INVISIBLE = r"\xad\u034f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff0-\ufffb\U000e0000-\U000e0fff"
 RULES = NameRules(budget=256, illegal=re.compile(rf"[\x00-\x1f\x7f-\x9f{_INVISIBLE}]"))
@@ -92,8 +92,8 @@ def _candidates(upstream: str, prompts: Sequence[Any], problems: list[Note]) -> 
 
 
 def _described(prompt: Any, position: int) -> str:
-    name = prompt.get("name") if isinstance(prompt, Mapping) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    return f"prompt {_quoted(name)}" if isinstance(name, str) and name.strip() else f"prompt number {position}"
+    name = declared_name(prompt)
+    return f"prompt number {position}" if name is None else f"prompt {_quoted(name)}"
 
 
 def _quoted(name: str) -> str:

@@ -6,11 +6,11 @@ on for too long becomes a schema without constraints, with a description of what
 
 from typing import Any
 
+from gateway.core.fact_words import plain
 from gateway.core.model.json_size import size_of
 from gateway.core.model.json_values import is_object
 from gateway.core.model.wire import WireObject
 from gateway.core.tools.catalogue.faults import DEEPEST, References, rebuilt
-from gateway.core.wording import plain
 
 _DEFINITIONS = frozenset({"$defs", "definitions"})
 _WORDS = frozenset({"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment"})

@@ -3,23 +3,22 @@
 Some hosts validate a whole list at once, so that one malformed tool costs them all of them. A declaration that cannot
 be used is withheld; a malformed member that is not required is left out. Everything else is kept, including unknown
 members. Source of the shapes: https://modelcontextprotocol.io/specification/2025-11-25/schema (Tool, ToolAnnotations,
-Prompt, PromptArgument, Resource, Icon).
+Prompt, PromptArgument, Resource, Annotations, Icon).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, cast
+from typing import Any
 
+from pydantic_core import Url
+
+from gateway.core.fact_words import plain
 from gateway.core.model.json_shape import DEEPEST as MOST_LEVELS
 from gateway.core.model.json_shape import NESTED_TOO_DEEPLY, is_deep
 from gateway.core.model.json_values import as_object, is_list, is_object
-from gateway.core.model.texts import has_hidden, visible, without_hidden
 from gateway.core.model.wire import WireObject
-from gateway.core.tools.catalogue.faults import DEEPEST, Fault, faults, rebuilt, subschemas
+from gateway.core.tools.catalogue.faults import Fault, faults
+from gateway.core.tools.catalogue.hidden_text import tame_members, tame_tool
 from gateway.core.tools.catalogue.refs import without_broken_refs
-from gateway.core.wording import plain
-
-_WORDS = ("title", "description", "$comment")
-"""The members of a schema that describe and demand nothing."""
 
 _Look = Callable[[Any], tuple[Fault, ...]]
 """A function that finds the faults of a schema: `faults`, or a `FaultMemo`."""
@@ -33,7 +32,7 @@ def unusable(tool: Any, look: _Look = faults) -> str | None:
     if not isinstance(name, str) or not name.strip():
         return "it has no name"
     schema = tool.get("inputSchema")
-    if schema == NESTED_TOO_DEEPLY or is_deep(tool):
+    if NESTED_TOO_DEEPLY in (name, schema) or is_deep(tool):
         return f"it nests deeper than {MOST_LEVELS} levels"
     if not is_object_schema(schema):
         return 'its inputSchema is not a schema of type "object"'
@@ -50,8 +49,14 @@ def withheld(tools: Iterable[Any]) -> Iterator[tuple[str, str]]:
 
 def shown_name(tool: Any, place: int) -> str:
     """Return the name of a tool for people; for one without a name, its place in the list, counted from 1."""
-    name = as_object(tool).get("name")
-    return plain(name, 100) if isinstance(name, str) and name.strip() else f"tool number {place}"
+    name = declared_name(tool)
+    return f"tool number {place}" if name is None else plain(name, 100)
+
+
+def declared_name(declared: Any) -> str | None:
+    """Return the name of a tool or a prompt as declared; None if it has none, or one that nested too deeply."""
+    name = as_object(declared).get("name")
+    return name if isinstance(name, str) and name.strip() and name != NESTED_TOO_DEEPLY else None
 
 
 def repaired(tool: WireObject, look: _Look = faults) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -66,7 +71,7 @@ def repaired(tool: WireObject, look: _Look = faults) -> tuple[dict[str, Any], tu
         if wrong:
             edited["annotations"] = {hint: value for hint, value in annotations.items() if hint not in wrong}
             changes.extend(f"malformed annotations.{hint} left out" for hint in wrong)
-    changes.extend(_tamed(edited))
+    changes.extend(tame_tool(edited))
     kinds = {fault.kind for fault in look(edited["inputSchema"])}
     if kinds & {"dangling", "external"} and "deep" not in kinds:
         edited["inputSchema"], broken = without_broken_refs(edited["inputSchema"])
@@ -78,7 +83,8 @@ def repaired(tool: WireObject, look: _Look = faults) -> tuple[dict[str, Any], tu
 def repaired_resource(declared: Any, key: str) -> dict[str, Any] | None:
     """Remove what a host would fail on from a resource or a resource template; `key` is the member that must be a URI.
 
-    None if it cannot be listed at all: it is not an object, nests too deeply, or has no URI or no name.
+    None if it cannot be listed at all: it is not an object, nests too deeply, or has no URI or no name. Clients that
+    read URIs as such (the Python SDK 1.x) refuse a whole list for one that is none.
     """
     if not is_object(declared):
         return None
@@ -86,9 +92,13 @@ def repaired_resource(declared: Any, key: str) -> dict[str, Any] | None:
         return None
     resource, _ = _without_malformed(declared, _RESOURCE_MEMBERS)
     for member in (key, "name"):
-        if not isinstance(resource.get(member), str) or not resource[member]:
+        if not _is_text(resource.get(member)) or not resource[member]:
             return None
-    _visible_members(resource, ("name", "title", "description"))
+    if key == "uri" and not _is_uri(resource["uri"]):
+        return None
+    if (annotations := resource.get("annotations")) is not None:
+        resource["annotations"], _ = _without_malformed(annotations, _ANNOTATIONS)
+    tame_members(resource, ("name", "title", "description"))
     return resource
 
 
@@ -99,7 +109,7 @@ def unusable_prompt(prompt: Any) -> str | None:
     name, arguments = prompt.get("name"), prompt.get("arguments")
     if not isinstance(name, str) or not name.strip():
         return "it has no name"
-    if arguments == NESTED_TOO_DEEPLY or is_deep(prompt):
+    if NESTED_TOO_DEEPLY in (name, arguments) or is_deep(prompt):
         return f"it nests deeper than {MOST_LEVELS} levels"
     if arguments is not None and not (is_list(arguments) and all(map(_has_name, arguments))):
         return "its arguments are not a list of objects with names"
@@ -111,80 +121,16 @@ def repaired_prompt(prompt: WireObject) -> tuple[dict[str, Any], tuple[str, ...]
     edited, changes = _without_malformed(prompt, _PROMPT_MEMBERS)
     if edited.get("arguments", ()) is None:
         del edited["arguments"]
-    changes += _visible_members(edited, ("title", "description"))
+    changes += tame_members(edited, ("title", "description"))
     arguments: list[dict[str, Any]] = []
     for argument in edited.get("arguments", ()):
         sound, wrong = _without_malformed(argument, _ARGUMENT_MEMBERS)
-        wrong += _visible_members(sound, ("title", "description"))
+        wrong += tame_members(sound, ("title", "description"))
         changes += [f"argument {plain(sound['name'], 100)}: {change}" for change in wrong]
         arguments.append(sound)
     if arguments and arguments != edited["arguments"]:
         edited["arguments"] = arguments
     return edited, tuple(changes)
-
-
-def tamed_messages(result: dict[str, Any]) -> dict[str, Any]:
-    """Make everything in the description and texts of a `prompts/get` result visible.
-
-    Return the same object if nothing is hidden.
-    """
-    edited: dict[str, Any] = {}
-    described, messages = result.get("description"), result.get("messages")
-    if isinstance(described, str) and (tame := visible(described)) is not described:
-        edited["description"] = tame
-    if is_list(messages):
-        after = [_tamed_message(message) for message in messages]
-        if any(new is not old for new, old in zip(after, messages, strict=True)):
-            edited["messages"] = after
-    return {**result, **edited} if edited else result
-
-
-def _tamed_message(message: Any) -> Any:
-    content = as_object(as_object(message).get("content"))
-    text = content.get("text")
-    if not isinstance(text, str) or (tame := without_hidden(text)) is text:
-        return message
-    return {**as_object(message), "content": {**content, "text": tame}}
-
-
-def _tamed(tool: dict[str, Any]) -> list[str]:
-    """Make everything visible in text that hosts print, where escape sequences and the like can hide text."""
-    changes = _visible_members(tool, ("title", "description"))
-    annotations = tool.get("annotations")
-    if annotations and (title := annotations.get("title")) and (tame := visible(title)) != title:
-        tool["annotations"] = {**annotations, "title": tame}
-        changes.append(_tamed_words("its annotations.title", title))
-    for member in ("inputSchema", "outputSchema"):
-        if member in tool and _has_hidden_words(tool[member]):
-            tool[member] = _tamed_schema(tool[member], 0)
-            changes.append(f"control or invisible characters in descriptions of its {member} made visible or left out")
-    return changes
-
-
-def _tamed_words(what: str, text: str) -> str:
-    """Describe what `visible` does to a text."""
-    done = "invisible characters in {} left out" if has_hidden(text) else "control characters in {} made visible"
-    return done.format(what)
-
-
-def _has_hidden_words(schema: Any) -> bool:
-    """Whether a schema has texts with hidden characters, as far as its faults are looked for."""
-    waiting = [(schema, 0)]
-    while waiting:
-        one, depth = waiting.pop()
-        if not is_object(one) or depth > DEEPEST:
-            continue
-        if any(isinstance(text := one.get(key), str) and visible(text) is not text for key in _WORDS):
-            return True
-        waiting.extend((below, depth + 1) for _, below in subschemas(one))
-    return False
-
-
-def _tamed_schema(schema: Any, depth: int) -> Any:
-    if not is_object(schema) or depth > DEEPEST:
-        return cast("Any", schema)
-    edited = rebuilt(schema, lambda below: _tamed_schema(below, depth + 1))
-    return {key: visible(value) if key in _WORDS and isinstance(value, str) else value for key, value in edited.items()}
 
 
 def _without_malformed(
@@ -196,16 +142,6 @@ def _without_malformed(
             del edited[member]
             changes.append(f"malformed {member} left out")
     return edited, changes
-
-
-def _visible_members(declared: dict[str, Any], members: Iterable[str]) -> list[str]:
-    """Make everything visible in text that hosts print."""
-    changes = list[str]()
-    for member in members:
-        if member in declared and (tame := visible(before := declared[member])) != before:
-            declared[member] = tame
-            changes.append(_tamed_words(f"its {member}", before))
-    return changes
 
 
 def is_object_schema(schema: Any) -> bool:
@@ -220,7 +156,16 @@ def is_object_schema(schema: Any) -> bool:
 
 
 def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
+    return isinstance(value, str) and value != NESTED_TOO_DEEPLY
+
+
+def _is_uri(text: str) -> bool:
+    """Whether strict clients take a text for a URI: by the parser of the Python SDK 1.x, whose lists have `AnyUrl`."""
+    try:
+        Url(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_flag(value: Any) -> bool:
@@ -246,7 +191,31 @@ def _is_sound(schema: Any, look: _Look) -> bool:
 
 
 def _are_icons(value: Any) -> bool:
-    return is_list(value) and all(is_object(icon) and isinstance(icon.get("src"), str) for icon in value)
+    return is_list(value) and all(map(_is_icon, value))
+
+
+def _is_icon(value: Any) -> bool:
+    if not is_object(value) or not isinstance(value.get("src"), str):
+        return False
+    return all(is_right(value[member]) for member, is_right in _ICON_MEMBERS.items() if member in value)
+
+
+def _is_theme(value: Any) -> bool:
+    return isinstance(value, str) and value in ("light", "dark")
+
+
+def _are_roles(value: Any) -> bool:
+    return is_list(value) and all(isinstance(role, str) and role in ("user", "assistant") for role in value)
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+def _is_execution(value: Any) -> bool:
+    """Whether it is what tools say of tasks (2025-11-25, ToolExecution)."""
+    support = value.get("taskSupport", "forbidden") if is_object(value) else None
+    return isinstance(support, str) and support in ("forbidden", "optional", "required")
 
 
 def _has_name(value: Any) -> bool:
@@ -262,7 +231,7 @@ _MEMBERS: Mapping[str, Callable[[Any], bool]] = {
     "description": _is_text,
     "annotations": _is_object,
     "icons": _are_icons,
-    "execution": _is_object,
+    "execution": _is_execution,
     "_meta": _is_object,
 }
 _RESOURCE_MEMBERS: Mapping[str, Callable[[Any], bool]] = {
@@ -273,6 +242,16 @@ _RESOURCE_MEMBERS: Mapping[str, Callable[[Any], bool]] = {
     "annotations": _is_object,
     "icons": _are_icons,
     "_meta": _is_object,
+}
+_ANNOTATIONS: Mapping[str, Callable[[Any], bool]] = {
+    "audience": _are_roles,
+    "priority": _is_share,
+    "lastModified": _is_text,
+}
+_ICON_MEMBERS: Mapping[str, Callable[[Any], bool]] = {
+    "mimeType": _is_text,
+    "sizes": _are_texts,
+    "theme": _is_theme,
 }
 _PROMPT_MEMBERS: Mapping[str, Callable[[Any], bool]] = {
     "title": _is_text,

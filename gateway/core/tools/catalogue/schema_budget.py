@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from gateway.core.fact_words import plain
 from gateway.core.model.json_size import wire_bytes
 from gateway.core.model.json_values import as_object, is_object
 from gateway.core.model.texts import cut
 from gateway.core.model.wire import WireObject
 from gateway.core.tools.catalogue.faults import DEEPEST, Fault, faults, rebuilt
-from gateway.core.wording import plain
 
 _SHORT = (200, 60)
 """Lengths in characters to cut descriptions to; each is tried from the innermost schemas outwards."""
