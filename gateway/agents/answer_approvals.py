@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.agents.approval import AskByProgram
+from gateway.core.fact_words import plain
 from gateway.core.model.approval_mark import MARK
 from gateway.core.model.json_values import as_object, is_object
 from gateway.core.model.wire import METHOD_NOT_FOUND
-from gateway.core.wording import APPROVAL_ANSWER, APPROVAL_NO, APPROVAL_YES, plain
+from gateway.core.own_names import APPROVAL_ANSWER, APPROVAL_NO, APPROVAL_YES
 from gateway.errors import HostRefused, NotAllowed
 from gateway.routing.approvals import CallToApprove
 from gateway.upstream.connection.host_requests import ELICITATION

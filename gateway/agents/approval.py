@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, cast
 
 import anyio
 
-from gateway.core.wording import plain
+from gateway.core.fact_words import plain
 from gateway.errors import ConfigError, NotAllowed
 from gateway.routing.approvals import CallToApprove, Verdict
 

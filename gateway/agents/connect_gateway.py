@@ -18,13 +18,14 @@ from gateway.agents.source import PROFILE, Offer, Offered, StoredContent
 from gateway.agents.toolset import OpenGateway
 from gateway.config.upstream_settings import Timeouts, UpstreamSettings
 from gateway.content.store import ContentStore
+from gateway.core.fact_words import plain
 from gateway.core.model.approval_mark import ASKS, HEADER
 from gateway.core.model.caller import Caller
 from gateway.core.model.grant import SEPARATOR
 from gateway.core.model.json_values import as_object, is_dict
 from gateway.core.model.revisions import NEWEST_HANDSHAKE
 from gateway.core.model.wire import WireObject
-from gateway.core.wording import OWN_TOOLS, PUT_TOOL, plain
+from gateway.core.own_names import OWN_TOOLS, PUT_TOOL
 from gateway.errors import (
     ConfigError,
     ContentError,

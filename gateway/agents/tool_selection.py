@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.agents.source import Offer, Offered
+from gateway.core.fact_words import plain
 from gateway.core.near_names import nearest_words, which_name
 from gateway.core.tools.catalogue.names import NameRules, Names
-from gateway.core.wording import plain
 from gateway.errors import ConfigError, ToolNotAllowed, ToolNotOffered, ToolOfferedTwice, UnknownTool
 
 

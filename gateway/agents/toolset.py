@@ -12,13 +12,14 @@ from gateway.agents.tool_selection import Chosen, choose_tools
 from gateway.content.shaping.provider_file_links import Files
 from gateway.content.shaping.turns import lower_turn, lower_turn_now, model_profile_for
 from gateway.content.store import ContentStore
+from gateway.core.fact_words import plain
 from gateway.core.model.envelope import Envelope
 from gateway.core.model_apis.completions import ToolCall
 from gateway.core.model_apis.registry import APIS, STRICT_APIS
 from gateway.core.model_apis.tool_schemas.strict_schemas import strict_tool
 from gateway.core.profiles.model_profile import Writing
 from gateway.core.results.lift_result import lift
-from gateway.core.wording import CALLS_REFUSED, failure_text, malformed_arguments, plain
+from gateway.core.wording import CALLS_REFUSED, failure_text, malformed_arguments
 from gateway.errors import ConfigError, GatewayError, InvalidRequest, TurnsSpent, UpstreamTimeout
 
 logger = logging.getLogger(__name__)

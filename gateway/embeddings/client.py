@@ -13,9 +13,9 @@ import anyio
 import httpx2
 
 from gateway.config.embeddings_settings import EmbeddingsSettings
+from gateway.core.fact_words import plain, seconds_words, size_words
 from gateway.core.model.embedded import Embedded
 from gateway.core.model.json_values import as_object, as_text, is_list
-from gateway.core.wording import plain, seconds_words, size_words
 from gateway.errors import EmbeddingsUnavailable
 from gateway.system.http_client import api_client
 from gateway.system.response_body import body_of

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gateway.core.model.json_safe import is_finite
 from gateway.core.model.json_values import as_dict
 from gateway.system.files import write_file
 from gateway.system.runtime_dir import PRIVATE_FOLDER
@@ -39,7 +40,7 @@ class AnswerCache:
             kept = as_dict(json.loads(self._file(url).read_bytes()))
         except (OSError, ValueError, RecursionError):
             return None
-        if kept is None or kept.get("url") != url or not isinstance(kept.get("at"), int | float):
+        if kept is None or kept.get("url") != url or not is_finite(kept.get("at")):
             return None
         return CachedAnswer(kept.get("value"), float(kept["at"]), str(kept.get("etag") or ""))
 

@@ -16,8 +16,8 @@ import httpx2
 from anyio import to_thread
 
 from gateway.config.registry_settings import RegistrySettings
+from gateway.core.fact_words import plain, seconds_words, size_words
 from gateway.core.registry.entry import RegistryEntry, fits, read_entry, read_page
-from gateway.core.wording import plain, seconds_words, size_words
 from gateway.errors import InvalidRequest, RegistryUnavailable
 from gateway.registry.cache import AnswerCache, CachedAnswer
 from gateway.system.http_client import api_client

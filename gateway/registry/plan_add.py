@@ -8,11 +8,11 @@ from typing import Any
 from gateway.config.foreign import upstream_name
 from gateway.config.server_names import name_for_command
 from gateway.config.setting_types import OWN_NAME
+from gateway.core.fact_words import plain
 from gateway.core.near_names import which_name
 from gateway.core.registry.entry import RegistryEntry
 from gateway.core.registry.inputs import Answers, Question, UnusableEntry, defaults, problem_with
 from gateway.core.registry.ways import Way, ways_of
-from gateway.core.wording import plain
 from gateway.errors import ConfigError, InvalidRequest
 
 _ODD = re.compile(r"[^A-Za-z0-9_.-]")

@@ -19,8 +19,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 import pybase64
 
+from gateway.core.fact_words import counted
 from gateway.core.model.json_values import is_list
-from gateway.core.wording import counted
 from gateway.sandbox.media import Media
 
 LENGTH = struct.Struct(">I")

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from gateway.core.wording import counted, plain, size_words
+from gateway.core.fact_words import counted, plain, size_words
 from gateway.sandbox.faults import ScriptFailed
 from gateway.sandbox.last_call import LastCall
 from gateway.sandbox.messages import ScriptLimits

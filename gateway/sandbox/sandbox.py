@@ -14,8 +14,8 @@ import anyio
 
 from gateway.admission.fair_queue import FairQueue, NoSeat, WhyNot
 from gateway.config.code_mode_settings import CodeModeSettings
+from gateway.core.fact_words import plain, seconds_words, size_words
 from gateway.core.model.json_values import as_list, as_object
-from gateway.core.wording import plain, seconds_words, size_words
 from gateway.errors import ConfigError
 from gateway.sandbox.faults import ScriptFailed, ScriptFault
 from gateway.sandbox.last_call import LastCall

@@ -6,11 +6,11 @@ Runs in the process of the script, never in the gateway's.
 from datetime import date, time, timedelta
 from typing import Any
 
+from gateway.core.fact_words import plain
 from gateway.core.model.json_safe import is_json_safe, to_json_safe
 from gateway.core.model.json_shape import DEEPEST
 from gateway.core.model.json_size import compact_json
 from gateway.core.model.json_values import is_dict, is_list
-from gateway.core.wording import plain
 from gateway.sandbox.faults import ScriptFault
 from gateway.sandbox.media import Media
 

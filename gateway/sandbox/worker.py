@@ -20,8 +20,8 @@ from importlib import import_module
 from time import monotonic
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from gateway.core.fact_words import plain, size_words
 from gateway.core.near_names import did_you_mean
-from gateway.core.wording import plain, size_words
 from gateway.sandbox.faults import ScriptFailed, ScriptFault
 from gateway.sandbox.last_call import LastCall
 from gateway.sandbox.media import Media

@@ -7,12 +7,12 @@ from dataclasses import asdict
 from time import perf_counter
 from typing import Any, Literal, TypeAlias, cast
 
+from gateway.core.fact_words import counted, plain
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_size import Size
 from gateway.core.model.json_values import is_list
 from gateway.core.model.notes import Note
 from gateway.core.tokens import TokenCount, token_words
-from gateway.core.wording import counted, plain
 from gateway.errors import (
     ApprovalNeeded,
     GatewayError,

@@ -205,7 +205,8 @@ def test_the_cache_is_private_bounded_and_forgets_what_is_damaged(tmp_path: Path
     assert cache.find("https://a.example/0") is None
     last = f"https://a.example/{MOST_FILES + 2}"
     assert cache.find(last) == CachedAnswer({"n": MOST_FILES + 2}, 1.0, "t")
-    for damage in ("", "{", "[]", '{"url": "https://b.example", "at": 1}', f'{{"url": "{last}", "at": "x"}}'):
+    moments = [f'{{"url": "{last}", "at": {at}}}' for at in ('"x"', f"1{'0' * 400}", "NaN", "true")]
+    for damage in ("", "{", "[]", '{"url": "https://b.example", "at": 1}', *moments):
         cache._file(last).write_text(damage)
         assert cache.find(last) is None
     AnswerCache(Path(os.devnull)).keep("https://a.example", CachedAnswer(1, 1.0))

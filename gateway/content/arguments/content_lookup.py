@@ -18,11 +18,11 @@ from gateway.content.arguments.files import TemporaryFiles
 from gateway.content.fetch import percent_decoded
 from gateway.content.links.content_linker import ContentLinker
 from gateway.content.store import ContentStore, Stored, fetch_bytes
+from gateway.core.fact_words import kind_words, plain, size_words
 from gateway.core.model import media_types
 from gateway.core.model.base64_text import decoded_size, head, mend
 from gateway.core.model.kinds import Kind, kind_of
 from gateway.core.tools.arguments import Content, DataUri, Handle, Parameter, Reference, Url
-from gateway.core.wording import kind_words, plain, size_words
 from gateway.errors import ArgumentError
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from gateway.content.arguments.content_lookup import ContentLookup
 from gateway.content.arguments.files import TemporaryFiles
 from gateway.content.links.content_linker import ContentLinker
 from gateway.content.store import ContentStore
+from gateway.core.fact_words import plain
 from gateway.core.tools.arguments import (
     Content,
     Parameter,
@@ -21,7 +22,6 @@ from gateway.core.tools.arguments import (
     wanted_contents,
 )
 from gateway.core.tools.arguments.values import MOST_VALUES
-from gateway.core.wording import plain
 from gateway.errors import ArgumentError, ContentError, FetchError
 
 _MOST_LOOKED_UP = 5

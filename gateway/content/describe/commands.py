@@ -10,7 +10,7 @@ from contextlib import suppress
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
-from gateway.core.wording import plain
+from gateway.core.fact_words import plain
 from gateway.errors import MediaError
 from gateway.system.processes import start_process
 

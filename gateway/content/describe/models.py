@@ -9,12 +9,12 @@ import httpx2
 
 from gateway.config.describe_settings import DescribeModel
 from gateway.content.describe.fit_for_describer import fit_described
+from gateway.core.fact_words import plain
 from gateway.core.model.effects import AudioTarget, ImageTarget, MediaWork
 from gateway.core.model.json_values import is_dict, is_list
 from gateway.core.model.media_types import family
 from gateway.core.model.turn import Media, MediaKind, Part, Words
 from gateway.core.model_apis import anthropic_messages, openai_chat
-from gateway.core.wording import plain
 from gateway.errors import MediaError
 
 _MOST_ANSWER = 4 * 1024 * 1024

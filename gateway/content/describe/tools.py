@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 from gateway.content.describe.fit_for_describer import fit_described
+from gateway.core.fact_words import plain
 from gateway.core.model.effects import AudioTarget, ImageTarget, MediaWork
 from gateway.core.model.json_values import as_list, is_dict
-from gateway.core.wording import plain
 from gateway.errors import GatewayError, MediaError
 
 CallTool = Callable[[str, str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 import httpx2
 
 from gateway.config.content_settings import FetchSettings
-from gateway.core.wording import plain
+from gateway.core.fact_words import plain
 from gateway.errors import FetchRefused
 
 _LONGEST = 8_192

@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator
 
-from gateway.core.wording import plain
+from gateway.core.fact_words import plain
 from gateway.errors import FetchFailed
 
 _PIECE = 64 * 1024

@@ -20,7 +20,7 @@ from gateway.content.fetch.allowlist import Address
 from gateway.content.fetch.decompress import decompressed
 from gateway.content.fetch.file_names import name_in_disposition, name_in_url
 from gateway.content.fetch.sniff import peeked, typed
-from gateway.core.wording import counted, plain
+from gateway.core.fact_words import counted, plain
 from gateway.errors import FetchFailed, FetchRefused
 from gateway.system.addresses import Resolve, addresses_of, system_resolver
 from gateway.system.tls import HOOKS, ssl_context

@@ -8,8 +8,8 @@ from typing import Any, Protocol, Self, cast
 
 import httpx2
 
+from gateway.core.fact_words import plain
 from gateway.core.model.json_values import is_dict
-from gateway.core.wording import plain
 from gateway.errors import ProviderFileError
 from gateway.system.tls import HOOKS, ssl_context
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeAlias
 import anyio
 import pybase64
 
+from gateway.core.fact_words import plain
 from gateway.core.model.base64_text import decoded_size, mend
 from gateway.core.model.blocks import Block, LinkBlock
 from gateway.core.model.envelope import Envelope
@@ -17,7 +18,6 @@ from gateway.core.model_apis.turns.references import is_file, reference
 from gateway.core.profiles.model_profile import ModelProfile
 from gateway.core.results.lift_result import found_in
 from gateway.core.results.rescue import block_for
-from gateway.core.wording import plain
 from gateway.errors import ProviderFileError
 
 logger = logging.getLogger(__name__)

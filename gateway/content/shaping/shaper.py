@@ -22,6 +22,7 @@ from gateway.content.shaping.outputs import has_outputs, with_outputs
 from gateway.content.shaping.settle import Outcomes, settle
 from gateway.core import wording
 from gateway.core.apps import AppResult, Mirrored, for_app, mirrored
+from gateway.core.fact_words import counted
 from gateway.core.model.blocks import TextBlock
 from gateway.core.model.effects import Effect, Kept, MediaWork, Outcome
 from gateway.core.model.envelope import Envelope
@@ -37,7 +38,6 @@ from gateway.core.results.lift_result import lift
 from gateway.core.results.lower_mcp import Lowered, lower
 from gateway.core.results.rescue import rescue
 from gateway.core.tokens import Length, Lengths
-from gateway.core.wording import counted
 
 _LARGE = 256 * 1024
 """The size of a result above which the pure steps run in a thread, so that other hosts do not wait."""

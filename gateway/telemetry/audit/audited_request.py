@@ -8,9 +8,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from gateway.config.secrets import hide
+from gateway.core.fact_words import plain
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import as_object
-from gateway.core.wording import plain
 from gateway.errors import (
     ApprovalNeeded,
     AuditUnavailable,

@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 from gateway.config.secrets import HIDDEN, SECRET_NAME, hide, longest_first, upstream_secrets
 from gateway.config.upstream_settings import UpstreamSettings
+from gateway.core.fact_words import plain
 from gateway.core.model.json_values import as_object, as_text
-from gateway.core.wording import plain
 
 _LONGEST = 300
 _SHORTEST_SECRET = 4

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gateway.core.fact_words import counted
 from gateway.core.model.json_values import as_object
-from gateway.core.wording import counted
 from gateway.telemetry.audit.chain import (
     BEFORE_THE_FIRST,
     NOTHING,
