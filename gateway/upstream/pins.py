@@ -10,12 +10,12 @@ from typing import Any, NamedTuple, Protocol
 
 from gateway.config.policy_settings import PinMode
 from gateway.config.upstream_settings import UpstreamSettings
+from gateway.core.fact_words import counted, plain
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import as_object
 from gateway.core.model.wire import WireObject
 from gateway.core.policy.pins import differences, pinned_form, server_difference
 from gateway.core.tools.catalogue import WithheldTool
-from gateway.core.wording import counted, plain
 from gateway.errors import GatewayError
 from gateway.upstream.pin_files import (
     Change,

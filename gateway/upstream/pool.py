@@ -18,7 +18,7 @@ from gateway.upstream.authorization.ports import Logins
 from gateway.upstream.authorization.principal_access import nobody_came
 from gateway.upstream.catalogues import Catalogues
 from gateway.upstream.connection.first_start import LaunchTurns
-from gateway.upstream.transports.failures import Retired
+from gateway.upstream.transports.causes import Retired
 from gateway.upstream.upstream import OnChange, Upstream, nobody
 
 if TYPE_CHECKING:

@@ -38,7 +38,8 @@ from gateway.upstream.description import DescribedUpstream
 from gateway.upstream.host_lists import HostLists
 from gateway.upstream.kept_catalogue import KeptCatalogue
 from gateway.upstream.principals import PrincipalUpstreams
-from gateway.upstream.transports.failures import LoginChanged, Subject
+from gateway.upstream.transports.causes import LoginChanged
+from gateway.upstream.transports.failures import Subject
 from gateway.upstream.transports.redaction import Secrets
 
 if TYPE_CHECKING:

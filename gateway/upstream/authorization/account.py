@@ -196,6 +196,10 @@ class Account:
         self._refusal = (time.monotonic(), refusal)
         return refusal
 
+    def refusal_since(self, moment: float) -> Refused | None:
+        """Return the last refusal if it came after a moment (`time.monotonic`)."""
+        return None if self._refusal is None or self._refusal[0] < moment else self._refusal[1]
+
     def check_refusal(self) -> None:
         """Raise the last refusal again if it was a moment ago."""
         if self._refusal is not None and time.monotonic() - self._refusal[0] < _COOLING:

@@ -91,6 +91,6 @@ def _challenge(scheme: str, parameters: Mapping[str, str] = MappingProxyType({})
     )
 
 
-def scopes_in(text: str) -> tuple[str, ...]:
+def scopes_in(text: str, most: int = _MOST_SCOPES) -> tuple[str, ...]:
     """Return the scopes in a list separated by spaces, each once, without those that are not (RFC 6749, 3.3)."""
-    return tuple(dict.fromkeys(scope for scope in text.split() if _SCOPE.fullmatch(scope)))[:_MOST_SCOPES]
+    return tuple(dict.fromkeys(scope for scope in text.split() if _SCOPE.fullmatch(scope)))[:most]

@@ -10,7 +10,6 @@ from mcp.client.auth import OAuthRegistrationError
 from mcp.client.auth.oauth2 import check_registration_usable
 from mcp.client.auth.utils import is_valid_client_metadata_url
 from mcp.shared.auth import OAuthClientInformationFull
-from pydantic import ValidationError
 
 from gateway.config.upstream_auth_settings import UpstreamAuthSettings
 from gateway.system.loopback import is_this_machine
@@ -27,6 +26,8 @@ from gateway.upstream.authorization.server_client import ServerClient
 _NAME = "mcp-gateway"
 _LOGIN = 600.0
 """Seconds for which a secret has to be valid, so that a login can be completed with it."""
+_LONGEST = 4_096
+"""Characters of an id or a secret that a server gives the gateway: they are kept with every login."""
 _METHODS: tuple[ClientAuthentication, ...] = ("none", "client_secret_basic", "client_secret_post")
 """The methods that the gateway registers with, the preferred one first."""
 
@@ -146,19 +147,21 @@ def _registered(
     try:
         client = OAuthClientInformationFull.model_validate(answer)
         check_registration_usable(client)
-    except (ValidationError, OAuthRegistrationError):
+        if max(len(client.client_id), len(client.client_secret or "")) > _LONGEST:
+            raise ValueError
+        assigned: ClientAuthentication | None = next(
+            (each for each in _METHODS if each == client.token_endpoint_auth_method), None
+        )
+        return ClientIdentification(
+            client_id=client.client_id,
+            client_secret=client.client_secret,
+            authentication=assigned or (method if client.client_secret is not None else "none"),
+            redirect_uri=redirect_uri,
+            scopes=tuple(scopes) or None,
+            secret_expires=client.client_secret_expires_at or None,
+        )
+    except (ValueError, OAuthRegistrationError):  # pydantic's errors are such, and quote what they are about
         raise Refused("its authorization server registered the gateway in a way that cannot be used") from None
-    assigned: ClientAuthentication | None = next(
-        (each for each in _METHODS if each == client.token_endpoint_auth_method), None
-    )
-    return ClientIdentification(
-        client_id=client.client_id,
-        client_secret=client.client_secret,
-        authentication=assigned or (method if client.client_secret is not None else "none"),
-        redirect_uri=redirect_uri,
-        scopes=tuple(scopes) or None,
-        secret_expires=client.client_secret_expires_at or None,
-    )
 
 
 def _description(redirect_uri: str, method: ClientAuthentication) -> dict[str, Any]:

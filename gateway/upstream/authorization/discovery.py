@@ -18,8 +18,12 @@ from mcp.client.auth.utils import (
 from mcp.shared.auth_utils import check_resource_allowed, resource_url_from_server_url
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from gateway.upstream.authorization.challenge import scopes_in
 from gateway.upstream.authorization.refusals import Refused
 from gateway.upstream.authorization.server_client import ServerClient
+
+_MOST_SCOPES = 200
+"""Scopes of those that an upstream lists, which are asked for if nothing says which are needed."""
 
 _MetadataT = TypeVar("_MetadataT", bound=BaseModel)
 
@@ -94,10 +98,11 @@ async def discover(client: ServerClient, url: str, metadata_url: str | None, iss
         metadata = await _server_metadata(client, named, url)
         if metadata is None:
             raise Refused(f"its authorization server {_host(named)} publishes no metadata")
+        listed = described.scopes_supported
         return AuthorizationServer(
             metadata,
             described.resource,
-            described.scopes_supported,
+            None if listed is None else scopes_in(" ".join(listed), _MOST_SCOPES),
             proof_algorithms=described.dpop_signing_alg_values_supported,
             needs_proofs=described.dpop_bound_access_tokens_required is True,
         )
@@ -153,6 +158,8 @@ def _selected(servers: tuple[str, ...], issuer: str | None) -> str:
 async def _server_metadata(client: ServerClient, issuer: str | None, url: str) -> ServerMetadata | None:
     """Return the metadata of a server; None if there is none. Without an `issuer`, it is at the upstream's origin."""
     expected = issuer or _origin(url)
+    if issuer is not None:
+        client.checked(issuer)
     for each in build_oauth_authorization_server_metadata_discovery_urls(issuer, url):
         answer = await client.get(each)
         if answer.status >= 500:
@@ -162,10 +169,16 @@ async def _server_metadata(client: ServerClient, issuer: str | None, url: str) -
         metadata = _valid(ServerMetadata, answer.json)
         if metadata is None:
             continue
+        client.checked(metadata.issuer)
         # RFC 8414, 3.3: otherwise any server could speak for any other.
         if not issuers_match(metadata.issuer, expected):
             raise Refused(f"the metadata of {_host(each)} is that of another authorization server, which is refused")
-        for endpoint in (metadata.authorization_endpoint, metadata.token_endpoint, metadata.registration_endpoint):
+        for endpoint in (
+            metadata.authorization_endpoint,
+            metadata.token_endpoint,
+            metadata.registration_endpoint,
+            metadata.revocation_endpoint,
+        ):
             if endpoint is not None:
                 client.checked(endpoint)
         return metadata

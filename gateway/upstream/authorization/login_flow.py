@@ -16,7 +16,7 @@ from mcp_types import LATEST_PROTOCOL_VERSION
 
 from gateway.config.upstream_auth_settings import UpstreamAuthSettings
 from gateway.config.upstream_settings import UpstreamSettings
-from gateway.core.wording import plain
+from gateway.core.fact_words import plain
 from gateway.system.addresses import Resolve, system_resolver
 from gateway.upstream.authorization.challenge import Challenge
 from gateway.upstream.authorization.client_identification import configured_client, identify
@@ -176,7 +176,10 @@ class LoginFlow:
             parameters["scope"] = " ".join(attempt.scopes)
         if _OFFLINE in attempt.scopes:  # OpenID Connect Core, section 11
             parameters["prompt"] = "consent"
-        return str(page.copy_merge_params(parameters))
+        try:
+            return str(page.copy_merge_params(parameters))
+        except httpx2.InvalidURL:
+            raise Refused("the URL of its page would be too long", remedy="set auth.scopes to those needed") from None
 
     async def complete(self, attempt: LoginAttempt, query: Mapping[str, str]) -> Tokens:
         """Return the tokens for the code with which the browser returned."""

@@ -7,15 +7,15 @@ keeps a request waiting for the person, who is not there in a gateway. Its funct
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import anyio
-
 from gateway.config.upstream_settings import UpstreamSettings
 from gateway.errors import InvalidRequest, LoginFailed, LoginRequired, VaultLocked
 from gateway.system.addresses import Resolve, system_resolver
+from gateway.system.finish_soon import shielded_for
 from gateway.upstream.authorization.account import Account
 from gateway.upstream.authorization.pending_logins import PendingLogins
 from gateway.upstream.authorization.ports import (
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_LAST_SECONDS = 5.0
+"""Seconds for a token that was asked for when its request was cancelled, as when the gateway ends: less than service
+managers wait for that."""
 _MOST_ACCOUNTS = 10_000
 _MOST_CLIENTS = 1_000
 
@@ -81,6 +84,7 @@ class UpstreamLogins:
         held = account.tokens
         if held is not None and not account.is_expiring and await account.is_current(held):
             return account.sendable(held)
+        since = time.monotonic()
         async with account.lock:
             with _failing(upstream):
                 tokens = await account.load()
@@ -88,7 +92,7 @@ class UpstreamLogins:
                     return account.sendable(tokens)
                 if account.is_automatic:
                     return await self._obtained_early(account)
-                return None if tokens is None else await self._renewed(account)
+                return None if tokens is None else await self._renewed(account, since)
 
     async def challenged(
         self,
@@ -108,6 +112,7 @@ class UpstreamLogins:
         account = self._account(upstream, principal)
         if account.has_credentials or url not in (None, account.url):
             return None
+        since = time.monotonic()
         async with account.lock:
             with _failing(upstream):
                 if not challenge.scheme and sent is None and account.settings.auth is None:
@@ -120,12 +125,12 @@ class UpstreamLogins:
                 if tokens is None or tokens.access_token == refused:
                     tokens = await account.load()
                 if tokens is not None and tokens.access_token != refused:  # another request, or process, was faster
-                    return await self._renewed(account) if account.is_expiring else account.sendable(tokens)
+                    return await self._renewed(account, since) if account.is_expiring else account.sendable(tokens)
                 if status == 403:
                     return await self._stepped_up(account, challenge)
-                return await self._replaced(account, is_news=challenge.takes_proofs and not is_known)
+                return await self._replaced(account, since, is_news=challenge.takes_proofs and not is_known)
 
-    async def _replaced(self, account: Account, *, is_news: bool) -> Credentials:
+    async def _replaced(self, account: Account, since: float, *, is_news: bool) -> Credentials:
         """Return a token in place of the one that the upstream does not accept, if there was one.
 
         `is_news`: only now it says that it takes tokens that are bound to a key, so that another may do.
@@ -144,15 +149,21 @@ class UpstreamLogins:
                     return account.sendable(found)
                 await account.forget()
             raise LoginRequired(upstream, "no longer accepts the login, and waits for another")
-        return await self._renewed(account, is_refused=True)
+        return await self._renewed(account, since, is_refused=True)
 
-    async def _renewed(self, account: Account, *, is_refused: bool = False) -> Credentials:
-        """Refresh the access token, or return the present one if that is still good and cannot be refreshed now."""
+    async def _renewed(self, account: Account, since: float, *, is_refused: bool = False) -> Credentials:
+        """Refresh the access token, or return the present one if that is still good and cannot be refreshed now.
+
+        What has failed `since` the request began to wait (`time.monotonic`) is not tried again for it: a server that
+        does not answer would let each request wait for the time limits of all before it.
+        """
         before = account.tokens
         async with account.alone():
-            return await self._renewed_alone(account, before, is_refused=is_refused)
+            return await self._renewed_alone(account, before, since, is_refused=is_refused)
 
-    async def _renewed_alone(self, account: Account, before: Tokens | None, *, is_refused: bool) -> Credentials:
+    async def _renewed_alone(
+        self, account: Account, before: Tokens | None, since: float, *, is_refused: bool
+    ) -> Credentials:
         tokens, key = await account.load(), account.key
         if tokens is None or key is None:  # given up meanwhile, by another process
             raise LoginRequired(account.upstream)
@@ -163,11 +174,18 @@ class UpstreamLogins:
             if is_usable:
                 return account.sendable(tokens)
             raise await self._expired(account)
+        if (failed := account.refusal_since(since)) is not None:
+            if is_usable:
+                return account.sendable(tokens)
+            raise failed
+        return await self._refreshed(account, tokens, key.issuer, is_usable=is_usable)
+
+    async def _refreshed(self, account: Account, tokens: Tokens, issuer: str, *, is_usable: bool) -> Credentials:
         try:
             # A cancelled request must not lose the new refresh token: the old one may not work again.
-            with anyio.CancelScope(shield=True):
-                tokens = await self._flow(account).refresh(tokens, key.issuer)
-                await account.keep(key.issuer, tokens)
+            async with shielded_for(_LAST_SECONDS):
+                tokens = await self._flow(account).refresh(tokens, issuer)
+                await account.keep(issuer, tokens)
             return account.sendable(tokens)
         except VaultLocked as error:
             # Used until the gateway stops: the old refresh token may not work again.
@@ -179,6 +197,7 @@ class UpstreamLogins:
                 if again is not None and again.refresh_token != tokens.refresh_token:
                     return account.sendable(again)  # another process has refreshed it meanwhile, without the lock
                 raise await self._expired(account) from refusal
+            account.refused(refusal)
             if is_usable:
                 return account.sendable(tokens)
             raise
@@ -306,13 +325,13 @@ class UpstreamLogins:
         with _failing(attempt.upstream):
             if account.url != attempt.url:
                 raise Refused("its url was changed while somebody was logging in", remedy="begin the login again")
-            with anyio.CancelScope(shield=True):  # a code works once
-                async with account.lock, account.alone():
-                    tokens = await self._flow(account).complete(attempt, query)
-                    if attempt.is_step_up:
-                        account.step_up()
-                    account.wanted_scopes = ()
-                    await account.keep(attempt.server.issuer, tokens)
+            # A code works once.
+            async with shielded_for(_LAST_SECONDS), account.lock, account.alone():
+                tokens = await self._flow(account).complete(attempt, query)
+                if attempt.is_step_up:
+                    account.step_up()
+                account.wanted_scopes = ()
+                await account.keep(attempt.server.issuer, tokens)
         return LoginKey(attempt.principal, attempt.upstream, attempt.server.issuer)
 
     async def forget(self, upstream: str, principal: str) -> None:

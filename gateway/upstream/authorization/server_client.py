@@ -5,20 +5,22 @@ up once, its addresses are checked, and the connection goes to exactly these. No
 the caller gives.
 """
 
+import codecs
 import ipaddress
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import anyio
 import httpx2
+from pydantic_core import from_json
 
 from gateway._version import __version__
 from gateway.config.secrets import hide, longest_first
+from gateway.core.fact_words import plain
 from gateway.core.model.json_values import as_object, as_text, is_object
-from gateway.core.wording import plain
 from gateway.system.addresses import Resolve, is_public, system_resolver
 from gateway.system.loopback import is_loopback, is_this_machine
 from gateway.system.tls import HOOKS, ssl_context
@@ -26,6 +28,9 @@ from gateway.upstream.authorization.refusals import Refused
 
 MOST_BYTES = 256 * 1024
 """Maximum size of an answer. Metadata with a hundred scopes has a few kilobytes."""
+
+MOST_URL = 4_096
+"""Characters of a URL that a server names: it becomes a part of others, which HTTP clients bound as well."""
 
 SECONDS = 15.0
 """Seconds for one request, from the lookup of the host to the end of the answer."""
@@ -95,8 +100,11 @@ class ServerClient:
         """
         try:
             parsed = httpx2.URL(url)
+            port = urlsplit(url).port  # reads a host more strictly, and knows which ports there are
         except (httpx2.InvalidURL, ValueError):
             raise Refused("its authorization server is named by something that is not a URL") from None
+        if len(url) > MOST_URL or port == 0:
+            raise Refused("its authorization server is named by a URL that cannot be used")
         if parsed.scheme not in ("http", "https") or not parsed.host or parsed.userinfo or parsed.fragment:
             raise Refused("its authorization server is named by a URL that cannot be used")
         is_plain = parsed.scheme == "http" and (parsed.host, parsed.port) not in self._plain
@@ -222,9 +230,9 @@ def _through_proxy(target: httpx2.URL) -> bool:
 
 
 def _object_in(body: bytes) -> Mapping[str, Any] | None:
-
+    """Return the JSON object in a body; None if there is none, or a text in it that cannot be sent on (half a pair)."""
     try:
-        value: Any = json.loads(body)
-    except (ValueError, RecursionError):
+        value: Any = from_json(body.removeprefix(codecs.BOM_UTF8), allow_inf_nan=False)
+    except ValueError:
         return None
     return value if is_object(value) else None

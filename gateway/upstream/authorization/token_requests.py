@@ -58,7 +58,7 @@ class IssuedTokens(BaseModel):
         # when it is refused.
         try:
             seconds = float(given)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return None
         return seconds if 0 <= seconds < 1e10 else None
 

@@ -39,7 +39,10 @@ FILE_NAME = "logins.json"
 LOGINS_VERSION = 1
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
-_LARGEST = 16 * 1024 * 1024
+_LARGEST = 64 * 1024 * 1024
+"""Bytes of a file that is read: more than is written, which had no bound once."""
+MOST_KEPT = 32 * 1024 * 1024
+"""Characters of sealed logins that are kept: a file beyond `_LARGEST` would lose the logins to all upstreams."""
 _LOCK_SECONDS = 10.0
 _FAILED_SECONDS = 5.0
 """Seconds in which a keyring that could not be read is not asked again: it may ask its user each time."""
@@ -129,7 +132,14 @@ class SealedVault:
         """Keep the tokens of a login in place of earlier ones. Raises VaultLocked."""
 
         def change(kept: _Kept) -> _Kept:
-            return {**kept, key: _sealed(key, tokens, self._key.read_or_create())}
+            sealed = _sealed(key, tokens, self._key.read_or_create())
+            others = [each for each in kept if each != key]
+            if len(sealed) > max(_room(kept, others, key.upstream), len(kept.get(key, ""))):
+                raise VaultLocked(
+                    f"the login to {key.upstream} cannot be kept in {self._path}: there are too many",
+                    remedy="log out those who no longer need theirs (`mcp-gateway logout`)",
+                )
+            return {**kept, key: sealed}
 
         await self._in_thread(change)
 
@@ -229,6 +239,20 @@ class MemoryVault:
     def alone(self, principal: str, upstream: str) -> AbstractAsyncContextManager[None]:
         """Return an empty context: no other process has these tokens."""
         return nullcontext()
+
+
+def _room(kept: _Kept, others: Sequence[LoginKey], upstream: str) -> int:
+    """Return how many characters another login to an upstream may have. None may use more than half of what there is.
+
+    The servers decide how large their logins are, and those of one must not leave none for the others.
+    """
+    used = sum(_size(each, kept) for each in others)
+    of_it = sum(_size(each, kept) for each in others if each.upstream == upstream)
+    return min(MOST_KEPT - used, MOST_KEPT // 2 - of_it)
+
+
+def _size(key: LoginKey, kept: _Kept) -> int:
+    return len(json.dumps(key)) + len(kept[key])
 
 
 def _no_keyring(problem: NoValue) -> VaultLocked:

@@ -14,12 +14,12 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
+from gateway.core.fact_words import plain
 from gateway.core.model.json_values import as_dict
 from gateway.core.model.wire import INTERNAL_ERROR, METHOD_NOT_FOUND
-from gateway.core.wording import plain
 from gateway.errors import GatewayError, HostRefused, InvalidRequest
 from gateway.upstream.bridging.input_requests import INPUT_REQUIRED, can_answer, for_modern
-from gateway.upstream.connection.host_requests import Host
+from gateway.upstream.connection.host_requests import ELICITATION, Host
 from gateway.upstream.connection.owners import host_of
 from gateway.upstream.connection.request_context import RequestContext
 
@@ -67,6 +67,7 @@ class SuspendedCall:
         self._on_progress = context.on_progress
         self._questions: dict[str, _Question] = {}
         self._count = 0
+        self._has_ended = False
         self._news = anyio.Event()
 
     @property
@@ -77,7 +78,9 @@ class SuspendedCall:
     async def ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Wait until the host has repeated its request with an answer to this request.
 
-        Raises HostRefused if the host cannot answer this kind of request, or its answer is not a result.
+        If the call ends before, nobody has chosen anything: servers know that of a person who closes a form.
+
+        Raises HostRefused if the host cannot answer this kind of request, its answer is not a result, or the call ends.
         """
         if not can_answer(self.caller, method, params):
             raise HostRefused(METHOD_NOT_FOUND, f"the host did not declare that it answers {method}")
@@ -89,6 +92,10 @@ class SuspendedCall:
             await question.answered.wait()
         finally:
             self._questions.pop(key, None)
+        if self._has_ended and question.answer is None:
+            if method == ELICITATION:
+                return {"action": "cancel"}
+            raise HostRefused(INTERNAL_ERROR, f"{method}: the call that it belongs to has ended")
         if question.answer is None:
             raise HostRefused(INTERNAL_ERROR, f"{method}: the host's answer is not a result")
         return question.answer
@@ -123,6 +130,12 @@ class SuspendedCall:
         self.result, self.error = result, error
         self._tell()
 
+    def withdraw(self) -> None:
+        """End the questions of a call that no longer runs on the upstream: nobody will answer them."""
+        self._has_ended = True
+        for question in self._questions.values():
+            question.answered.set()
+
     async def until_news(self) -> dict[str, Any]:
         """Wait until the call has ended or needs the host. Return the requests for the host by key, if any."""
         while not self.is_over:
@@ -140,7 +153,8 @@ class SuspendedCall:
 class SuspendedCalls:
     """Runs the calls that may have to wait for their hosts in `tasks`; each waits for `patience` seconds.
 
-    If all places are taken, the oldest call of the host that has the most is cancelled for a host that has fewer.
+    If all places are taken, the oldest call of the principal that has the most, and of its host with the most, is
+    cancelled for a principal that has fewer; within a principal, for a host that has fewer.
     """
 
     def __init__(self, tasks: TaskGroup, *, most: int = MOST, most_of_one: int = MOST_OF_ONE) -> None:
@@ -200,6 +214,8 @@ class SuspendedCalls:
                 call.over(None, GatewayError(f"the call failed: {type(error).__name__}"))
             else:
                 call.over(result, None)
+            finally:
+                call.withdraw()
             if call.id in self._suspended_calls:  # the outcome waits for the host, like the question before
                 await anyio.sleep_forever()
         self._suspended_calls.pop(call.id, None)
@@ -225,16 +241,35 @@ class SuspendedCalls:
 
     def _crowded(self, call: SuspendedCall) -> str | None:
         """Return why there is no room for this call; None if there is, maybe after cancelling another host's oldest."""
-        counts = Counter(suspended_id.owner for suspended_id in self._suspended_calls.values())
-        if counts[call.owner] >= self._most_of_one:
+        mine = Counter(one.owner for one in self._of(call.caller.principal))
+        if mine[call.owner] >= self._most_of_one:
             return f"{self._most_of_one} calls of this host are waiting for its answers"
         if len(self._suspended_calls) < self._most:
             return None
-        busiest, most = counts.most_common(1)[0]
-        if most <= counts[call.owner] + 1:
+        if (excess := self._excess(call, mine)) is None:
             return f"{self._most} calls are waiting for an answer of their hosts"
-        self._give_up(next(call for call in self._suspended_calls.values() if call.owner == busiest))
+        self._give_up(excess)
         return None
+
+    def _excess(self, call: SuspendedCall, mine: Counter[str]) -> SuspendedCall | None:
+        """Return the call to cancel for another one; `mine` counts those of its principal by host. None: there is none.
+
+        Whoever loses a call has as many as whoever gets the place even afterwards, or more.
+        """
+        principals = Counter(one.caller.principal for one in self._suspended_calls.values())
+        greedy, most = principals.most_common(1)[0]
+        if most > principals[call.caller.principal] + 1:
+            return self._oldest_of_busiest(Counter(one.owner for one in self._of(greedy)))
+        if mine and mine.most_common(1)[0][1] > mine[call.owner] + 1:
+            return self._oldest_of_busiest(mine)
+        return None
+
+    def _of(self, principal: str) -> list[SuspendedCall]:
+        return [call for call in self._suspended_calls.values() if call.caller.principal == principal]
+
+    def _oldest_of_busiest(self, by_host: Counter[str]) -> SuspendedCall:
+        busiest = by_host.most_common(1)[0][0]
+        return next(call for call in self._suspended_calls.values() if call.owner == busiest)
 
     def _give_up(self, call: SuspendedCall) -> None:
         name = plain(call.caller.client_name or "a host", 100)

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, cast
 
 from gateway.errors import Failure, FailureCode, UpstreamUnavailable
-from gateway.upstream.transports.failures import LoginChanged, Resting, Vacated
+from gateway.upstream.transports.causes import LoginChanged, Resting, Vacated
 
 if TYPE_CHECKING:
     from gateway.config.upstream_settings import UpstreamSettings

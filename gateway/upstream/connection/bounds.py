@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
-from gateway.core.wording import counted, size_words
+from gateway.core.fact_words import counted, size_words
 from gateway.errors import Failure, UpstreamError
 from gateway.system.process_usage import memory_of_trees
 from gateway.upstream.connection.deadlines import Deadline, WaitReason
-from gateway.upstream.transports.failures import OverMemory, Resting
+from gateway.upstream.transports.causes import OverMemory, Resting
 
 if TYPE_CHECKING:
     from gateway.config.upstream_settings import UpstreamSettings

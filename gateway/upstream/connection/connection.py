@@ -19,8 +19,9 @@ from gateway.upstream.connection.client_identity import ClientIdentity
 from gateway.upstream.connection.host_requests import HostRequests
 from gateway.upstream.connection.session import OnNotification, Session
 from gateway.upstream.transports.bounded import BoundedDispatcher
+from gateway.upstream.transports.causes import ConnectionEnded, Stopping
 from gateway.upstream.transports.channel import Channel
-from gateway.upstream.transports.failures import ConnectionEnded, Stopping, Subject
+from gateway.upstream.transports.failures import Subject
 from gateway.upstream.transports.printed import Hint
 from gateway.upstream.transports.stdio import open_stdio
 

@@ -15,6 +15,9 @@ ProgressCallback = Callable[[float, float | None, str | None], Awaitable[None]]
 """Called with progress: the amount done, the total (if known), and a message (if any)."""
 
 
+_NOT_ALONE = "waited for its host, and other hosts for the session that they share"
+_ASK_AGAIN = "repeat the request; session = 'host-session' gives each host a session of its own"
+
 _WAITING = 256
 _LAST = 1.0
 
@@ -52,6 +55,7 @@ class Deadline:
         self._end = anyio.current_time() + limits.call
         self._held = 0
         self._held_since = 0.0
+        self._hurry: float | None = None  # seconds that it had from when others began to wait, while held
         self.scope = anyio.CancelScope(deadline=self._end)
 
     def touch(self) -> None:
@@ -69,21 +73,33 @@ class Deadline:
         """Stop the clock inside the context, while the call waits for something other than the upstream."""
         if not self._held:
             self._held_since = anyio.current_time()
+            self.scope.deadline = math.inf
         self._held += 1
-        self.scope.deadline = math.inf
         try:
             yield
         finally:
             self._held -= 1
             if not self._held:
                 self._end += anyio.current_time() - self._held_since
+                self._hurry = self._hurry if self.scope.cancel_called else None
             self.touch()
+
+    def hurry(self, seconds: float | None) -> None:
+        """Let a held call end in `seconds`, because others wait for its end; with None they no longer do.
+
+        The first time counts: those who come later do not prolong it.
+        """
+        if self._held and not self.scope.cancel_called and (seconds is None) != (self._hurry is None):
+            self._hurry = seconds
+            self.scope.deadline = math.inf if seconds is None else anyio.current_time() + seconds
 
     def error(self, upstream: str, doing: str) -> UpstreamTimeout:
         """Return the error for a call that ran out of time."""
         if self.wait_reason is not None:
             words = f"{doing} {self.wait_reason.words}, for {self._limits.call:g} s"
             return UpstreamTimeout(upstream, words, remedy=self.wait_reason.remedy)
+        if self._hurry is not None:
+            return UpstreamTimeout(upstream, f"{doing} {_NOT_ALONE}, for {self._hurry:g} s", remedy=_ASK_AGAIN)
         if anyio.current_time() >= self._end:
             words, key, seconds = "took longer than", "call", self._limits.call
         else:

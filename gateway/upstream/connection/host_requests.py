@@ -30,6 +30,9 @@ ROOTS = "roots/list"
 ASKED: Mapping[str, str] = {ELICITATION: "elicitation", SAMPLING: "sampling", ROOTS: "roots"}
 """The requests that an upstream may send to a host, and the capability that each needs. The gateway answers `ping`."""
 
+PATIENCE_OF_OTHERS = 30.0
+"""Seconds that another host waits for a shared session while the call before it waits for its absent host."""
+
 logger = logging.getLogger(__name__)
 
 
@@ -66,11 +69,22 @@ class Host(Protocol):
 
 @dataclass(eq=False)
 class ActiveCall:
-    """A call that is running on a session."""
+    """A call that is running on a session. `asked` is the number of requests that its host has yet to answer."""
 
     session: "HostRequests"
     host: Host
     deadline: Deadline
+    asked: int = 0
+
+    @contextmanager
+    def asking(self) -> Generator[None]:
+        """Count a request to the host inside the context. The time that it takes does not count against the call."""
+        self.asked += 1
+        try:
+            with self.deadline.held():
+                yield
+        finally:
+            self.asked -= 1
 
 
 _ACTIVE_CALL: ContextVar[ActiveCall | None] = ContextVar(
@@ -84,12 +98,15 @@ class HostLock:
     Parties get the lock in the order of arrival. While another party waits, further calls of the current one do not
     join, or a party that always has a call running would never release the lock. The exception is calls that come
     while the party is being asked something (`asking`), since it may need them for its answer.
+
+    A call that waits for a host which has to come back first, and may not, ends `PATIENCE_OF_OTHERS` seconds after
+    another party has begun to wait.
     """
 
     def __init__(self) -> None:
         self._party: str | None = None
         self._running = 0
-        self._asked = 0
+        self._asked: list[Deadline | None] = []
         self._waiting: OrderedDict[str, list[anyio.Event]] = OrderedDict()
 
     @asynccontextmanager
@@ -109,22 +126,33 @@ class HostLock:
             self._leave()
 
     @contextmanager
-    def asking(self) -> Generator[None]:
-        """Let waiting calls of the party that holds the lock join while it is being asked something."""
-        self._asked += 1
+    def asking(self, suspended: Deadline | None = None) -> Generator[None]:
+        """Let waiting calls of the party that holds the lock join while it is being asked something.
+
+        `suspended` is the deadline of a call whose host has to come back first.
+        """
+        self._asked.append(suspended)
         self._admit(self._party)
+        self._hurry()
         try:
             yield
         finally:
-            self._asked -= 1
+            self._asked.remove(suspended)
 
     def _may_join(self, party: str) -> bool:
         others = self._waiting.keys() - {party}
-        return party == self._party and (not others or self._asked > 0)
+        return party == self._party and (not others or bool(self._asked))
+
+    def _hurry(self) -> None:
+        seconds = PATIENCE_OF_OTHERS if self._waiting.keys() - {self._party} else None
+        for suspended in self._asked:
+            if suspended is not None:
+                suspended.hurry(seconds)
 
     async def _given(self, party: str) -> None:
         given = anyio.Event()
         self._waiting.setdefault(party, []).append(given)
+        self._hurry()
         try:
             await given.wait()
         except BaseException:
@@ -134,6 +162,7 @@ class HostLock:
                 self._waiting[party].remove(given)
                 if not self._waiting[party]:
                     del self._waiting[party]
+                self._hurry()
                 if self._party is not None and self._may_join(self._party):
                     self._admit(self._party)
             raise
@@ -160,6 +189,11 @@ class HostRequests:
         self.last_host: Host | None = None
         """The connection of the host that used the session last, for messages of the upstream while no call runs."""
         self._calls: list[ActiveCall] = []
+
+    @property
+    def suspended(self) -> int:
+        """The number of calls that wait for hosts that come back with an answer, or do not."""
+        return sum(call.asked > 0 and call.host.bounds_waiting for call in self._calls)
 
     @asynccontextmanager
     async def call(
@@ -193,7 +227,7 @@ class HostRequests:
             raise HostRefused(METHOD_NOT_FOUND, f"{method}: there is no host to ask")
         if active is None:
             return await self._asked(host, method, params)
-        with active.deadline.held(), self.lock.asking():
+        with active.asking(), self.lock.asking(active.deadline if host.bounds_waiting else None):
             return await self._asked(host, method, params)
 
     async def tell(self, method: str, params: Mapping[str, Any]) -> None:

@@ -24,7 +24,7 @@ from gateway.core.model.wire import (
 )
 from gateway.errors import UpstreamRefused
 from gateway.upstream.connection.client_identity import ClientIdentity
-from gateway.upstream.transports.failures import HttpStatus, NotMcp
+from gateway.upstream.transports.causes import HttpStatus, NotMcp
 
 Ask = Callable[[str, Mapping[str, Any], str | None], Awaitable[dict[str, Any]]]
 """Sends a request (method, params, revision for its headers) and returns the raw result."""

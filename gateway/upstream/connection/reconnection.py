@@ -7,7 +7,7 @@ from gateway.upstream.connection.backoff import Backoff
 from gateway.upstream.connection.bounds import Restarts
 from gateway.upstream.connection.states import UpstreamState
 from gateway.upstream.connection.status import ConnectionStatus
-from gateway.upstream.transports.failures import OverMemory, Resting, Vacated
+from gateway.upstream.transports.causes import OverMemory, Resting, Vacated
 
 STEADY = 20.0
 """Seconds after which a connection counts as stable, so that its loss is followed by a short delay."""

@@ -6,6 +6,7 @@ See `core.results.output_variants`. Only what a result was asked for is taken fr
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gateway.core.fact_words import plain
 from gateway.core.model.apps_extension import declares
 from gateway.core.model.json_values import is_list
 from gateway.core.model.wire import WireObject
@@ -20,9 +21,8 @@ from gateway.core.results.output_variants import (
     asked_of_upstream,
     selectors_of,
 )
-from gateway.core.wording import plain
 from gateway.upstream.connection.client_identity import ClientIdentity
-from gateway.upstream.transports.failures import NotMcp
+from gateway.upstream.transports.causes import NotMcp
 
 
 class ResultForms:

@@ -26,21 +26,23 @@ from mcp.shared.inbound import (
 from mcp.shared.transport_context import TransportContext
 from mcp_types import CONNECTION_CLOSED
 
+from gateway.core.fact_words import plain
 from gateway.core.model.json_shape import is_deep, without_deep
 from gateway.core.model.json_size import MANY_VALUES
 from gateway.core.model.json_values import as_list, is_list, is_object
 from gateway.core.model.revisions import Era
 from gateway.core.model.wire import LOG_LEVELS, TASK_ID, WireObject
 from gateway.core.results.output_variants import REVISION
-from gateway.core.wording import nested_too_deeply, plain
+from gateway.core.wording import nested_too_deeply
 from gateway.errors import GatewayError, UpstreamLost, UpstreamRefused
 from gateway.upstream.connection.allowance import Allowance
 from gateway.upstream.connection.client_identity import ClientIdentity
 from gateway.upstream.connection.deadlines import Deadline, ProgressCallback, ProgressRelay
 from gateway.upstream.connection.negotiate_era import Opening, agree, envelope
 from gateway.upstream.connection.result_forms import ResultForms
+from gateway.upstream.transports.causes import ConnectionEnded, NotMcp, SessionExpired
 from gateway.upstream.transports.channel import TIMED_OUT, Channel
-from gateway.upstream.transports.failures import ConnectionEnded, NotMcp, SessionExpired, Subject, failure_of
+from gateway.upstream.transports.failures import Subject, failure_of
 from gateway.upstream.transports.messages import TOO_MANY_VALUES
 from gateway.upstream.transports.platforms import Work
 

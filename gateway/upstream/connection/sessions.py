@@ -13,10 +13,11 @@ from gateway.core.model.caller import Caller
 from gateway.core.model.revisions import Era
 from gateway.errors import UpstreamUnavailable
 from gateway.upstream.connection.client_identity import ClientIdentity, identity_of
+from gateway.upstream.connection.displacement import Seat, SeatUse, seat_to_give_up
 from gateway.upstream.connection.owners import SHARED, client_of, host_of, owner_by_session, owner_of
 from gateway.upstream.connection.states import UpstreamState
 from gateway.upstream.connection.supervised_connection import SupervisedConnection
-from gateway.upstream.transports.failures import Vacated
+from gateway.upstream.transports.causes import Vacated
 
 logger = logging.getLogger(__name__)
 
@@ -37,19 +38,21 @@ class Key(NamedTuple):
 
 @dataclass(eq=False)
 class SessionSlot:
-    """A connection and its users: the last `client`, and the `hosts` that used it and have not left, in order.
+    """A connection and its users: the last `principal` and its `client`, and the `hosts` that used it and have not
+    left, in order.
 
     It is never inherited: the next host with the same name and token may be a different one.
     """
 
     connection: SupervisedConnection
+    principal: str | None = None
     client: str | None = None
     hosts: dict[str, None] = field(default_factory=dict[str, None])
 
     def used_by(self, caller: Caller) -> None:
         """Record a request of the caller."""
         host = host_of(caller)
-        self.client = client_of(caller)
+        self.principal, self.client = caller.principal, client_of(caller)
         self.hosts.pop(host, None)
         self.hosts[host] = None
         if len(self.hosts) > _MOST_HOSTS:
@@ -57,7 +60,7 @@ class SessionSlot:
 
     def displaced(self) -> SessionSlot:
         """Remove all users, and return the slot."""
-        self.client, self.hosts = None, {}
+        self.principal, self.client, self.hosts = None, None, {}
         return self
 
 
@@ -95,8 +98,9 @@ class Sessions:
     The default connection serves the first owner that it suits; it belongs to that owner as long as it stays connected,
     and is reconnected when the owner is gone. `end` is called for every other connection that no longer has an owner.
 
-    Hosts leave without notice. So if there is no room for another owner, a session is closed that has no running call,
-    and whose hosts have nothing open (`is_there`): first one of the same client, then the least recently used.
+    Hosts leave without notice, and one principal may have many. So if there is no room for another owner, a session
+    makes way (`displacement`): one that has no running call, and whose hosts have nothing open (`is_there`), or one of
+    a principal that has more than its share.
     """
 
     def __init__(
@@ -126,7 +130,7 @@ class Sessions:
     def of(self, caller: Caller, *, displacing: bool = True) -> tuple[SupervisedConnection, ClientIdentity]:
         """Return the connection for this caller, and the identity to present on it.
 
-        If there is no room for another, an unused one is closed, provided that `displacing` permits it.
+        If there is no room for another, one makes way, provided that `displacing` permits it.
 
         Raises:
             UpstreamUnavailable: all sessions that the upstream may have are in use.
@@ -135,7 +139,7 @@ class Sessions:
         key = self._key_of(caller, identity)
         slot = self._slots.get(key)
         if slot is None:
-            connection = self._connection(key, identity, client_of(caller), displacing=displacing)
+            connection = self._connection(key, identity, caller, displacing=displacing)
             slot = self._slots[key] = SessionSlot(connection)
         slot.used_by(caller)
         return slot.connection, identity
@@ -220,9 +224,11 @@ class Sessions:
             return Key(SHARED if remote else owner, era, "")
         return Key(owner, era, identity.mark)
 
-    def _connection(self, key: Key, identity: ClientIdentity, client: str, *, displacing: bool) -> SupervisedConnection:
+    def _connection(
+        self, key: Key, identity: ClientIdentity, caller: Caller, *, displacing: bool
+    ) -> SupervisedConnection:
         if not self._is_free_for(key) and len(self._slots) >= self._default.settings.max_sessions:
-            self._make_room(client, displacing=displacing)
+            self._make_room(caller, displacing=displacing)
         if self._is_free_for(key):
             connection = self._default
         else:
@@ -252,29 +258,34 @@ class Sessions:
         else:
             self._end(connection)
 
-    def _make_room(self, client: str, *, displacing: bool) -> None:
-        """Close an unused session: one without an owner, else one of the client's, else the least recently used."""
+    def _make_room(self, caller: Caller, *, displacing: bool) -> None:
+        """Close the session that makes way for one of this caller (`displacement`)."""
         name, most = self._default.name, self._default.settings.max_sessions
-        unused = [key for key, slot in self._slots.items() if self._is_unused(key, slot)] if displacing else []
-        if not unused:
+        seats = {key: self._seat(key, slot) for key, slot in self._slots.items()} if displacing else {}
+        key = seat_to_give_up(seats, caller.principal, client_of(caller))
+        if key is None:
             raise UpstreamUnavailable(
                 name,
                 f"{'the one session' if most == 1 else f'all {most} sessions'} that it may have"
                 f" {'is' if most == 1 else 'are'} in use (max_sessions)",
                 remedy=f"try again later, or raise upstreams.{name}.max_sessions",
             )
+        connection = self._slots.pop(key).connection
+        idle = anyio.current_time() - connection.last_use[0]
+        of = "" if seats[key].use is SeatUse.UNUSED else " of a principal with more than its share"
+        logger.info("upstream %s: a session%s unused for %d s is closed to make room (max_sessions)", name, of, idle)
+        why = "another host needed the session of the one that used it (max_sessions)"
+        if not connection.is_idle:  # its suspended calls are to say why they have ended
+            connection.vacate(Vacated(why))
+        self._vacate(connection, why)
 
-        def rank(key: Key) -> tuple[bool, bool, float]:
-            slot = self._slots[key]
-            return slot.client is not None, slot.client != client, slot.connection.last_use[0]
+    def _seat(self, key: Key, slot: SessionSlot) -> Seat:
+        return Seat(slot.principal, slot.client, self._use_of(key, slot), slot.connection.last_use[0])
 
-        slot = self._slots.pop(min(unused, key=rank))
-        idle = anyio.current_time() - slot.connection.last_use[0]
-        logger.info("upstream %s: a session unused for %d s is closed to make room (max_sessions)", name, idle)
-        self._vacate(slot.connection, "another host needed the session of the one that used it (max_sessions)")
-
-    def _is_unused(self, key: Key, slot: SessionSlot) -> bool:
-        """Whether no call is running, and none of its hosts has anything open that it could still be waiting on."""
-        if slot.connection is self._default and key.owner == SHARED:
-            return False
-        return slot.connection.is_idle and not any(self._is_there(host) for host in slot.hosts)
+    def _use_of(self, key: Key, slot: SessionSlot) -> SeatUse:
+        connection = slot.connection
+        if connection is self._default and key.owner == SHARED:
+            return SeatUse.BUSY
+        if not connection.is_idle:
+            return SeatUse.SUSPENDED if connection.is_suspended else SeatUse.BUSY
+        return SeatUse.ATTENDED if any(self._is_there(host) for host in slot.hosts) else SeatUse.UNUSED

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
+from gateway.core.fact_words import counted
 from gateway.core.model.json_values import as_object, is_list
 from gateway.core.model.wire import SUBSCRIPTION_ID
-from gateway.core.wording import counted
 from gateway.errors import UpstreamError, UpstreamRefused
 from gateway.upstream.connection.backoff import Backoff
 

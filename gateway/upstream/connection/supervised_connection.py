@@ -12,11 +12,11 @@ import anyio.lowlevel
 import anyio.to_thread
 
 from gateway.config.upstream_settings import UpstreamSettings
+from gateway.core.fact_words import counted
 from gateway.core.model.change import UPDATED as UPDATED_PREFIX
 from gateway.core.model.revisions import Era
 from gateway.core.model.tool_facts import ToolFacts
 from gateway.core.model.wire import ACKNOWLEDGED
-from gateway.core.wording import counted
 from gateway.errors import Failure, UpstreamBusy, UpstreamError, UpstreamLost, UpstreamRefused
 from gateway.upstream.authorization.ports import TokenSource
 from gateway.upstream.connection.attempts import Attempt, Connect, load_connect, reason_to_start, transports_of
@@ -33,18 +33,16 @@ from gateway.upstream.connection.states import UpstreamState
 from gateway.upstream.connection.status import ConnectionStatus
 from gateway.upstream.connection.subscriptions import UPDATED, Subscriptions
 from gateway.upstream.connection.upstream_lists import Lists
-from gateway.upstream.transports.failures import (
+from gateway.upstream.transports.causes import (
     HttpStatus,
     LoginChanged,
     NoAnswer,
     Resting,
     SessionExpired,
     Stopping,
-    Subject,
     Vacated,
-    failure_of,
-    startup,
 )
+from gateway.upstream.transports.failures import Subject, failure_of, startup
 from gateway.upstream.transports.printed import Hint
 
 if TYPE_CHECKING:
@@ -193,6 +191,11 @@ class SupervisedConnection:
     def is_idle(self) -> bool:
         """Whether no call is running on the connection."""
         return not self.counts.running
+
+    @property
+    def is_suspended(self) -> bool:
+        """Whether all its calls wait for hosts that come back with an answer (`gateway.upstream.bridging`)."""
+        return 0 < self.counts.running == self.host_requests.suspended
 
     def adopt(self, subject: Subject) -> None:
         """Adopt settings whose only changes do not need a new connection (`tools`, `timeout`)."""

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import anyio
+from anyio import sleep
 
 from gateway.core.model.wire import METHOD_NOT_FOUND
 from gateway.core.policy.changed_tools import changed_tools
@@ -27,7 +28,9 @@ Announce: TypeAlias = "Callable[[str, frozenset[ToolFacts] | None], None]"
 """Called with a kind of list and, for tools, those of which one has to exist for a host that this concerns."""
 
 _RELIST_PAUSE = 0.1
-_LONGEST_PAUSE = 5.0  # for an upstream that keeps announcing changes although nothing changes
+_LONGEST_PAUSE = 5.0  # for an upstream that keeps announcing changes
+_PAUSE_PER_ITEM = 0.001
+"""For each item of all lists: whoever is offered them has to have them made anew after each change."""
 _SHARE = 0.2  # of the start limit, for each kind except tools, before the upstream counts as ready
 
 
@@ -148,15 +151,16 @@ class Lists:
 
     async def keep(self, session: Session, listed: Callable[[], Awaitable[None]]) -> None:
         """Fetch lists again after changes while the connection lasts, and call `listed` each time."""
-        pause = _RELIST_PAUSE
+        pause, is_again = _RELIST_PAUSE, False
         while True:
             await self._stale_changed.wait()
             stale, self._stale, self._stale_changed = self._stale, set(), anyio.Event()
             news = [await self._again(session, kind) for kind in KINDS if kind in stale]
             await listed()
-            # An upstream that announces changes without end is asked less and less often.
-            pause = _RELIST_PAUSE if any(news) else min(pause * 2, _LONGEST_PAUSE)
-            await anyio.sleep(pause)
+            # An upstream that announces changes without end, true or not, is asked less and less often.
+            pause = _RELIST_PAUSE if any(news) and not is_again else min(pause * 2, _LONGEST_PAUSE)
+            await sleep(max(pause, _PAUSE_PER_ITEM * sum(map(len, self._items.values()))))
+            is_again = self._stale_changed.is_set()
 
     async def _again(self, session: Session, kind: str) -> bool:
         """Fetch one kind again, announce it if it changed or the upstream said so, and return whether it changed."""

@@ -7,9 +7,9 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from gateway.config.upstream_settings import UpstreamSettings
+from gateway.core.fact_words import counted, plain, size_words
 from gateway.core.model.json_size import size_of
 from gateway.core.model.json_values import as_object, as_text, objects_in
-from gateway.core.wording import counted, plain, size_words
 from gateway.errors import DocumentUnusable, OutsideReference
 from gateway.upstream.openapi.document import Document, parse_document
 from gateway.upstream.openapi.operations import find_operations, origin, server_url

@@ -17,17 +17,18 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
+from gateway.core.fact_words import counted, plain
 from gateway.core.model.json_values import as_object
 from gateway.core.model.revisions import NEWEST_MODERN
 from gateway.core.model.wire import ACKNOWLEDGED, INVALID_PARAMS, METHOD_NOT_FOUND, SERVER_INFO, SUBSCRIPTION_ID
-from gateway.core.wording import counted, plain
 from gateway.errors import GatewayError
 from gateway.upstream.openapi.api import Api, read_api
 from gateway.upstream.openapi.call_operation import call_operation
 from gateway.upstream.openapi.sources import DocumentSource, document_source
+from gateway.upstream.transports.causes import HttpStatus
 from gateway.upstream.transports.channel import Channel, Ending
 from gateway.upstream.transports.clients import client_options
-from gateway.upstream.transports.failures import HttpStatus, Subject
+from gateway.upstream.transports.failures import Subject
 from gateway.upstream.transports.messages import failed_answer, failure_in
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,8 @@ from urllib.parse import quote
 import httpx2
 
 from gateway.config.secrets import HIDDEN
-from gateway.core.wording import failure_text, size_words
+from gateway.core.fact_words import size_words
+from gateway.core.wording import failure_text
 from gateway.errors import InvalidRequest
 from gateway.system.response_body import body_of
 from gateway.upstream.openapi.api import Api

@@ -12,10 +12,10 @@ from urllib.parse import unquote
 import yaml
 from pydantic_core import from_json
 
+from gateway.core.fact_words import plain
 from gateway.core.model.json_shape import is_deep
 from gateway.core.model.json_text import MOST_VALUES, has_more_values
 from gateway.core.model.json_values import as_object, is_dict, is_list, is_object
-from gateway.core.wording import plain
 from gateway.errors import DocumentUnusable, OutsideReference
 
 DEEPEST = 150
@@ -169,12 +169,24 @@ class _Loader(_Base):
         """Leave a level."""
         self._depth -= 1
 
-    def flatten_mapping(self, node: Any) -> None:
-        """Merge nothing: merges of merges multiply before anybody can count them."""
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[str, Any]:
+        """Read keys as texts, as they are written: numbers can be chosen so that a table of them takes hours to build.
+
+        Nothing is merged: merges of merges multiply before anybody can count them.
+        """
+        if not isinstance(node, yaml.MappingNode):
+            raise yaml.constructor.ConstructorError(None, None, "expected a mapping", node.start_mark)
+        return {_key(key): self.construct_object(value, deep=deep) for key, value in node.value}
 
     def construct_yaml_int(self, node: Any) -> int:
         """Read decimal digits alone; Python bounds their number."""
         return int(self.construct_scalar(node))
+
+
+def _key(node: Any) -> str:
+    if not isinstance(node, yaml.ScalarNode):
+        raise yaml.constructor.ConstructorError(None, None, "found a key that is not a text", node.start_mark)
+    return str(node.value)
 
 
 _Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_yaml_int)

@@ -8,9 +8,9 @@ from typing import Any, Literal
 from urllib.parse import urljoin, urlsplit
 
 from gateway.config.openapi_settings import OperationSettings
+from gateway.core.fact_words import plain
 from gateway.core.model.json_values import as_list, as_object, as_text, is_object, objects_in
 from gateway.core.model.media_types import normalise
-from gateway.core.wording import plain
 from gateway.errors import DocumentUnusable, GatewayError, OtherServer, OutsideReference
 from gateway.upstream.openapi.document import Document
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from gateway.core.fact_words import plain
 from gateway.core.model import media_types
 from gateway.core.model.base64_text import decoded, mend
 from gateway.core.model.json_values import as_list, as_object, is_list, is_object
-from gateway.core.wording import plain
 from gateway.errors import InvalidRequest
 from gateway.upstream.openapi.document import Document
 from gateway.upstream.openapi.operations import ApiBody, ApiParameter

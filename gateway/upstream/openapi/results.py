@@ -1,5 +1,6 @@
 """HTTP answers as results of tool calls: media as blocks, JSON as structured content, errors with their bodies."""
 
+import codecs
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,15 +12,18 @@ import pybase64
 from pydantic_core import from_json
 
 from gateway.config.secrets import HIDDEN
+from gateway.core.fact_words import plain
 from gateway.core.model import media_types
 from gateway.core.model.json_safe import read_leniently
 from gateway.core.model.json_text import has_more_values
 from gateway.core.model.json_values import is_object
-from gateway.core.wording import plain
 from gateway.upstream.openapi.tools import is_json_type, is_text_type
 
 _FILE_NAME = re.compile(r"filename\*?\s*=\s*(?:UTF-8'[^']*')?\"?([^\";]{1,300})", re.IGNORECASE)
 _CHARSET = re.compile(r"charset\s*=\s*\"?([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
+_NO_CHARSETS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"})
+"""Python's own codecs (https://docs.python.org/3/library/codecs.html#python-specific-encodings). The time that two of
+them take grows with the square of the length."""
 _NEXT = re.compile(r"<([^<>]{1,2000})>([^<>]{0,500})")
 _RELATION = re.compile(r"rel\s*=\s*\"?([a-z ]{1,100})", re.IGNORECASE)
 
@@ -154,9 +158,17 @@ def _decoded(answer: ApiAnswer) -> str:
     """Return the body as text: in the declared encoding, or else UTF-8; what is neither is replaced."""
     found = _CHARSET.search(answer.headers.get("content-type", ""))
     try:
-        return answer.body.decode(found[1] if found else "utf-8", "replace").removeprefix("\ufeff")
+        return answer.body.decode(_codec(found[1]) if found else "utf-8", "replace").removeprefix("\ufeff")
     except (LookupError, UnicodeError):
         return answer.body.decode("utf-8", "replace")
+
+
+def _codec(charset: str) -> str:
+    """Return the name of a charset's codec. Raises LookupError if there is none."""
+    name = codecs.lookup(charset).name.replace("_", "-")
+    if name in _NO_CHARSETS:
+        raise LookupError(name)
+    return name
 
 
 def _guessed(body: bytes) -> str:

@@ -9,13 +9,13 @@ import httpx2
 
 from gateway.config.setting_types import is_url
 from gateway.config.upstream_settings import UpstreamSettings
-from gateway.core.wording import plain, size_words
+from gateway.core.fact_words import plain, size_words
 from gateway.errors import DocumentUnusable
 from gateway.system.response_body import body_of
 from gateway.upstream.authorization.ports import TokenSource
 from gateway.upstream.openapi.operations import joined, origin
+from gateway.upstream.transports.causes import HttpStatus
 from gateway.upstream.transports.clients import challenges, client_options
-from gateway.upstream.transports.failures import HttpStatus
 from gateway.upstream.transports.send_authorized import send_request
 
 _MOST_REDIRECTS = 5

@@ -11,11 +11,11 @@ from typing import IO, Any
 
 from pydantic import ValidationError
 
+from gateway.core.fact_words import plain, size_words
 from gateway.core.model.format_versions import UPDATE_GATEWAY, newer_than
 from gateway.core.model.json_safe import to_json_safe
 from gateway.core.model.json_shape import is_deep
 from gateway.core.model.json_values import is_dict
-from gateway.core.wording import plain, size_words
 from gateway.errors import ConfigError
 from gateway.system.open_below import open_below
 from gateway.upstream.recording.content_files import without_files

@@ -19,9 +19,9 @@ from gateway._version import __version__
 from gateway.config.schema import Settings
 from gateway.config.secrets import all_secrets, hide, longest_first, upstream_secrets
 from gateway.config.upstream_settings import UpstreamSettings
+from gateway.core.fact_words import plain, size_words
 from gateway.core.model.json_shape import is_deep, without_deep
 from gateway.core.model.json_values import is_object
-from gateway.core.wording import plain, size_words
 from gateway.errors import ConfigError
 from gateway.system.files import write_new_file
 from gateway.telemetry.audit.mask_arguments import masked

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from gateway.config.secrets import HIDDEN
+from gateway.core.fact_words import plain
 from gateway.core.model.canonical_json import canonical_json
 from gateway.core.model.json_values import as_object, is_list, is_object
-from gateway.core.wording import plain
 from gateway.upstream.recording.content_files import forget, with_files
 from gateway.upstream.recording.lines import LISTS, OPENING, Exchange
 from gateway.upstream.recording.read_recording import RecordedUpstream

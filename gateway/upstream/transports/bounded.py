@@ -14,12 +14,12 @@ from mcp.shared.message import SessionMessage
 from mcp.shared.transport_context import TransportContext
 from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
+from gateway.core.fact_words import size_words
 from gateway.core.model.json_size import MANY_VALUES, memory_of, size_of
 from gateway.core.model.json_values import is_object
-from gateway.core.wording import size_words
 from gateway.upstream.transports.backlog import Backlog
+from gateway.upstream.transports.causes import TooMuchWaiting
 from gateway.upstream.transports.channel import Channel
-from gateway.upstream.transports.failures import TooMuchWaiting
 
 logger = logging.getLogger(__name__)
 

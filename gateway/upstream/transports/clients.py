@@ -16,7 +16,7 @@ from gateway.system.gateway_chain import via
 from gateway.system.loopback import is_this_machine
 from gateway.system.tls import HOOKS, ssl_context
 from gateway.upstream.authorization.ports import TokenSource
-from gateway.upstream.transports.failures import HttpStatus, MessageTooLarge, NotMcp
+from gateway.upstream.transports.causes import HttpStatus, MessageTooLarge, NotMcp
 from gateway.upstream.transports.send_authorized import send_request
 
 CONNECT_TIMEOUT = 30.0

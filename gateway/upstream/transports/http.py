@@ -21,6 +21,7 @@ from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.json_text import has_more_values
 from gateway.errors import UpstreamError
 from gateway.upstream.authorization.ports import TokenSource
+from gateway.upstream.transports.causes import MessageTooLarge, NotMcp, TooManyValues
 from gateway.upstream.transports.channel import STREAM_CLOSED, Channel, Ending
 from gateway.upstream.transports.clients import (
     CONNECT_TIMEOUT,
@@ -36,7 +37,6 @@ from gateway.upstream.transports.clients import (
     longest_call,
 )
 from gateway.upstream.transports.event_stream import MendedEvents
-from gateway.upstream.transports.failures import MessageTooLarge, NotMcp, TooManyValues
 from gateway.upstream.transports.messages import mended, write_fields
 from gateway.upstream.transports.refusals import refusal
 from gateway.upstream.transports.send_authorized import send_request

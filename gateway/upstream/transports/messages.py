@@ -29,7 +29,7 @@ from gateway.core.model.json_shape import may_be_deep
 from gateway.core.model.json_size import MANY_VALUES, size_of
 from gateway.core.model.json_text import has_more_values
 from gateway.core.model.json_values import as_object, is_dict, is_list
-from gateway.upstream.transports.failures import NotMcp, TooManyValues
+from gateway.upstream.transports.causes import NotMcp, TooManyValues
 
 logger = logging.getLogger(__name__)
 

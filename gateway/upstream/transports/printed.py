@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gateway.core.wording import counted
+from gateway.core.fact_words import counted
 from gateway.errors import FailureCode
 from gateway.upstream.transports.installer_output import AbsentPackage
 from gateway.upstream.transports.redaction import Secrets

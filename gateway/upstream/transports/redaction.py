@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from gateway.config.secrets import hide, longest_first, upstream_secrets
 from gateway.config.upstream_settings import UpstreamSettings
-from gateway.core.wording import plain
+from gateway.core.fact_words import plain
 
 _ESCAPE_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 """Terminal control sequences: CSI (colours, cursor), OSC (titles, links) and the two-character ones."""

@@ -7,7 +7,7 @@ from mcp_types import METHOD_NOT_FOUND
 from pydantic_core import from_json
 
 from gateway.core.model.json_values import is_dict
-from gateway.upstream.transports.failures import HttpStatus, SessionExpired
+from gateway.upstream.transports.causes import HttpStatus, SessionExpired
 
 _UNKNOWN_SESSION = re.compile(
     r"\b(?:no valid|invalid|unknown|expired)\b.{0,20}\bsession"

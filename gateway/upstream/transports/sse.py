@@ -19,6 +19,7 @@ from gateway.config.upstream_settings import UpstreamSettings
 from gateway.errors import UpstreamError
 from gateway.system.turns import Turns
 from gateway.upstream.authorization.ports import TokenSource
+from gateway.upstream.transports.causes import ConnectionEnded, HttpStatus, NotMcp, SessionExpired, TooManyValues
 from gateway.upstream.transports.channel import Channel, Ending
 from gateway.upstream.transports.clients import (
     beginning,
@@ -28,7 +29,6 @@ from gateway.upstream.transports.clients import (
     open_stream,
     same_origin,
 )
-from gateway.upstream.transports.failures import ConnectionEnded, HttpStatus, NotMcp, SessionExpired, TooManyValues
 from gateway.upstream.transports.messages import answered_id, failed_answer, failure_in, read_messages, write_message
 from gateway.upstream.transports.send_authorized import send_request
 

@@ -14,8 +14,8 @@ from mcp.shared.message import SessionMessage
 
 from gateway.config.upstream_settings import UpstreamSettings
 from gateway.system.turns import Turns, few_lines_each
+from gateway.upstream.transports.causes import MessageTooLarge, NotMcp, ProcessEnded, Stopping, TooManyValues
 from gateway.upstream.transports.channel import Channel, Ending
-from gateway.upstream.transports.failures import MessageTooLarge, NotMcp, ProcessEnded, Stopping, TooManyValues
 from gateway.upstream.transports.installer_output import LastLines, absent_package
 from gateway.upstream.transports.launchers import launcher_of
 from gateway.upstream.transports.lines import LineReader, LongLine

@@ -11,6 +11,8 @@ import pytest
 
 from gateway.config.upstream_settings import UpstreamSettings
 from gateway.errors import InvalidRequest, LoginFailed, LoginRequired, VaultLocked
+from gateway.upstream.authorization import logins as logins_module
+from gateway.upstream.authorization import server_client
 from gateway.upstream.authorization.logins import UpstreamLogins
 from gateway.upstream.authorization.ports import LoginKey
 from gateway.upstream.authorization.vault import FILE_NAME, SealedVault, SealingKey
@@ -326,6 +328,17 @@ async def test_an_access_token_that_is_never_valid_for_long_serves_many_requests
         assert len(authorization.of("/token")) == 2
 
 
+@pytest.mark.parametrize("lifetime", [10**400, -1, "soon", "1e999", [], {}])
+async def test_a_lifetime_that_is_none_leaves_the_token_valid(
+    logins: Logins, authorization: AuthorizationServer, upstream: ProtectedServer, lifetime: Any
+) -> None:
+    authorization.issues = {"expires_in": lifetime}
+    async with served(authorization, upstream):
+        person = Person(logins(), upstream)
+        await person.log_in()
+        assert await person.ask() == 200
+
+
 async def test_a_refresh_survives_the_request_that_began_it(
     logins: Logins, vault: MemoryVault, authorization: AuthorizationServer, upstream: ProtectedServer
 ) -> None:
@@ -343,6 +356,54 @@ async def test_a_refresh_survives_the_request_that_began_it(
         [tokens] = vault.kept.values()
         assert tokens.refresh_token in authorization.refreshes
         assert await person.ask() == 200
+
+
+async def test_a_refresh_that_is_not_answered_holds_up_the_end_only_for_a_while(
+    logins: Logins,
+    authorization: AuthorizationServer,
+    upstream: ProtectedServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(logins_module, "_LAST_SECONDS", 0.2)
+    authorization.issues = {"expires_in": 0}
+    async with served(authorization, upstream):
+        person = Person(logins(), upstream)
+        await person.log_in()
+        authorization.token_gate = anyio.Event()
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(person.ask)
+                await authorization.at_gate.wait()
+                tasks.cancel_scope.cancel()
+        authorization.token_gate.set()
+
+
+async def test_those_who_wait_for_a_refresh_that_is_not_answered_wait_no_longer_than_the_first(
+    logins: Logins,
+    authorization: AuthorizationServer,
+    upstream: ProtectedServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server_client, "SECONDS", 1.0)
+    authorization.issues = {"expires_in": 0}
+    failures: list[LoginFailed] = []
+
+    async def ask() -> None:
+        with pytest.raises(LoginFailed, match="did not answer") as failed:
+            await person.ask()
+        failures.append(failed.value)
+
+    async with served(authorization, upstream):
+        person = Person(logins(), upstream)
+        await person.log_in()
+        authorization.token_gate = anyio.Event()
+        with anyio.fail_after(4):
+            async with anyio.create_task_group() as tasks:
+                for _ in range(5):
+                    tasks.start_soon(ask)
+        authorization.token_gate.set()
+        assert len(failures) == 5
+        assert [form["grant_type"] for form in authorization.of("/token")] == ["authorization_code", "refresh_token"]
 
 
 async def test_a_refresh_token_that_was_used_elsewhere_ends_the_login(

@@ -14,6 +14,7 @@ import pytest
 from gateway.config.expansion import NoValue
 from gateway.config.login_settings import LoginSettings
 from gateway.errors import VaultLocked
+from gateway.upstream.authorization import vault as vault_module
 from gateway.upstream.authorization.ports import ClientIdentification, LoginKey, Tokens
 from gateway.upstream.authorization.vault import FILE_NAME, MemoryVault, SealedVault, SealingKey, open_vault
 from tests.keyring_file import FileKeyring
@@ -175,3 +176,23 @@ async def test_without_a_folder_tokens_are_kept_in_memory(tmp_path: Path) -> Non
     await kept.delete(ALICE)
     assert await kept.get(ALICE) is None
     assert isinstance(open_vault(LoginSettings(), tmp_path), SealedVault)
+
+
+async def test_the_logins_to_one_upstream_leave_room_for_those_to_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that is too large to be read would lose the logins to all upstreams, for good."""
+    monkeypatch.setattr(vault_module, "MOST_KEPT", 20_000)
+    logins = vault(tmp_path)
+    await logins.put(BOB, tokens("b"))
+    large = tokens("a").model_copy(update={"access_token": "a" * 1_500})
+    evil = [LoginKey(f"p{place}", "evil", "https://evil.example") for place in range(4)]
+    for key in evil[:-1]:
+        await logins.put(key, large)
+    with pytest.raises(VaultLocked, match="there are too many"):
+        await logins.put(evil[-1], large)
+    await logins.put(evil[0], large)  # in place of the one that is there
+    await logins.put(ALICE, tokens("a"))
+    for again in (logins, vault(tmp_path)):
+        assert await again.get(BOB) == tokens("b")
+        assert await again.get(ALICE) == tokens("a")

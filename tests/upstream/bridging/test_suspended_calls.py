@@ -344,6 +344,68 @@ async def test_where_nobody_has_more_than_another_nobody_gives_anything_up() -> 
             assert (await lot.resume(call, {"elicitation-1": {}}))[1] is None
 
 
+async def test_many_names_of_one_principal_leave_places_for_another_principal() -> None:
+    async with a_lot(most=4) as lot:
+        greedy = [replace(CALLER, principal="greedy", client_name=f"name {number}") for number in range(5)]
+        works = [Upstream(("a",)) for _ in greedy]
+        calls = [(await lot.begin(work, caller=one))[1] for work, one in zip(works[:4], greedy, strict=False)]
+        for number in range(2):  # until both have as many
+            assert (await lot.begin(Upstream(("a",))))[1] is not None
+            await works[number].cancelled.wait()
+        for caller in (CALLER, greedy[4]):
+            with pytest.raises(InvalidRequest, match="4 calls are waiting"):
+                await lot.begin(Upstream(("a",)), caller=caller)
+        for call in calls[2:]:
+            assert (await lot.resume(call, {"elicitation-1": {}}))[1] is None
+
+
+async def test_of_the_principal_that_has_most_the_host_that_has_most_gives_up_its_oldest() -> None:
+    async with a_lot(most=5) as lot:
+        other, busy = (replace(CALLER, principal="greedy", client_name=name) for name in ("other", "busy"))
+        works = [Upstream(("a",)) for _ in range(5)]
+        for work, caller in zip(works, (other, busy, busy, CALLER, busy), strict=True):
+            await lot.begin(work, caller=caller)
+        await lot.begin(Upstream(("a",)))  # two of five, now
+        await works[1].cancelled.wait()
+        assert [work.cancelled.is_set() for work in works] == [False, True, False, False, False]
+
+
+async def test_within_a_principal_the_host_that_has_most_gives_way_whatever_others_have() -> None:
+    async with a_lot(most=4) as lot:
+        first, second = (replace(CALLER, principal="two", client_name=name) for name in ("first", "second"))
+        works = [Upstream(("a",)) for _ in range(4)]
+        for work, caller in zip(works, (CALLER, CALLER, first, first), strict=True):
+            await lot.begin(work, caller=caller)
+        assert (await lot.begin(Upstream(("a",)), caller=second))[1] is not None
+        await works[2].cancelled.wait()
+        assert [work.cancelled.is_set() for work in works] == [False, False, True, False]
+
+
+async def test_the_upstream_hears_that_nobody_chose_anything_where_its_call_ends_before_the_answer() -> None:
+    heard: list[Any] = []
+    both = anyio.Event()
+
+    async def ask(call: SuspendedCall, method: str) -> None:
+        try:
+            heard.append(await call.ask(method, {"message": "a"}))
+        except HostRefused as refusal:
+            heard.append(refusal.code)
+        if len(heard) == 2:
+            both.set()
+
+    async with a_lot() as lot:
+
+        async def work(call: SuspendedCall) -> dict[str, Any]:
+            for method in ("elicitation/create", "sampling/createMessage"):
+                lot.tasks.start_soon(ask, call, method)  # as requests of an upstream run beside its call
+            await anyio.sleep_forever()
+            return {}
+
+        await lot.begin(work, patience=0.05)
+        await both.wait()
+    assert sorted(heard, key=str) == [-32603, {"action": "cancel"}]
+
+
 async def test_what_waits_for_a_host_whose_connection_is_gone_is_given_up_at_once() -> None:
     async with a_lot() as lot:
         gone, there = Upstream(("a",)), Upstream(("a",))

@@ -13,6 +13,7 @@ import pytest
 from gateway.config.upstream_settings import Timeouts, UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.errors import HostRefused, UpstreamTimeout
+from gateway.upstream.bridging.bridge import open_bridge
 from gateway.upstream.connection.deadlines import Deadline
 from gateway.upstream.connection.host_requests import HostRequests
 from gateway.upstream.connection.request_context import RequestContext
@@ -271,6 +272,80 @@ async def test_the_wait_for_a_host_that_bounds_it_itself_has_no_second_limit() -
         assert await host_requests.answer(ROOTS, {}) == {"by": "ann"}
 
 
+class Suspended:
+    """A call whose host has to come back with an answer; `error` is what ended it."""
+
+    def __init__(self, host_requests: HostRequests, name: str) -> None:
+        self.answered = anyio.Event()
+        self.error: UpstreamTimeout | None = None
+        self.is_done = False
+        self._host_requests = host_requests
+        self._host = Host(name, answer=self._answer)
+        self._host.bounds_waiting = True
+
+    async def run(self) -> None:
+        deadline = Deadline(LIMITS)
+        with deadline.scope:
+            async with self._host_requests.call(self._host, deadline, alone=True):
+                await self._host_requests.answer(ROOTS, {})
+            self.is_done = True
+            return
+        self.error = deadline.error("x", "tools/call")
+
+    async def _answer(self) -> dict[str, Any]:
+        await self.answered.wait()
+        return {}
+
+
+async def test_a_call_that_waits_for_an_absent_host_ends_soon_where_another_host_waits_for_the_session(
+    host_requests: HostRequests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.upstream.connection.host_requests.PATIENCE_OF_OTHERS", 0.05)
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            calls = Floored(tasks)
+            calls.host_requests = host_requests
+            first, second = (Suspended(host_requests, name) for name in ("ann", "eve"))
+            tasks.start_soon(first.run)
+            await anyio.wait_all_tasks_blocked()
+            await anyio.sleep(0.1)  # as long as nobody waits, it may take its time
+            assert first.error is None
+            await calls.begin("bob 1")
+            tasks.start_soon(second.run)
+            await anyio.sleep(0.1)
+            assert calls.had == ["bob 1"]
+            assert "waited for its host, and other hosts" in str(first.error)
+            await calls.begin("bob 2")
+            await calls.end("bob 1")
+            await anyio.sleep(0.1)
+            assert "waited for its host, and other hosts" in str(second.error)  # they waited already when it was asked
+            assert calls.had == ["bob 1", "bob 2"]
+            await calls.end("bob 2")
+
+
+async def test_a_call_whose_host_comes_back_in_time_goes_on_and_so_does_one_that_nobody_waits_for_any_more(
+    host_requests: HostRequests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.upstream.connection.host_requests.PATIENCE_OF_OTHERS", 0.1)
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            calls = Floored(tasks)
+            calls.host_requests = host_requests
+            for is_given_up in (True, False):
+                call = Suspended(host_requests, "ann")
+                tasks.start_soon(call.run)
+                await anyio.wait_all_tasks_blocked()
+                await calls.begin("bob 1")
+                if is_given_up:
+                    calls.scopes["bob 1"].cancel()
+                    await anyio.sleep(0.2)
+                call.answered.set()
+                await anyio.wait_all_tasks_blocked()
+                assert (call.is_done, call.error) == (True, None)
+            assert calls.had == ["bob 1"]
+            await calls.end("bob 1")
+
+
 # -- a real upstream
 
 
@@ -315,6 +390,32 @@ async def test_two_hosts_on_one_session_are_each_asked_what_their_own_call_needs
             await run(UpstreamSettings(url=url, transport="sse" if path == "sse" else "http", session="shared"))
         finally:
             process.kill()
+
+
+async def test_a_modern_host_that_does_not_come_back_holds_a_shared_upstream_up_only_for_a_moment(
+    connect: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.upstream.connection.host_requests.PATIENCE_OF_OTHERS", 0.2)
+    call = {"name": "elicit", "arguments": {"message": "who?"}}
+    base = Caller(revision="2026-07-28", capabilities={"elicitation": {}})
+    settings = UpstreamSettings(command=sys.executable, args=(str(BRIDGE), "--era", "handshake"), session="shared")
+    async with connect(settings) as upstream, open_bridge() as bridge:
+
+        async def ask(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
+            context = RequestContext(replace(base, client_name=name), host=Host(name))
+            return await bridge.request(upstream, "tools/call", params, context, LIMITS)
+
+        with anyio.fail_after(20):
+            asked = {name: await ask(name, call) for name in ("ann", "bob")}
+
+            async def answer(name: str) -> str:
+                answers = {key: {"action": "accept", "content": {"name": name}} for key in asked[name]["inputRequests"]}
+                state = asked[name]["requestState"]
+                return str(await ask(name, call | {"requestState": state, "inputResponses": answers}))
+
+            with pytest.raises(UpstreamTimeout, match="waited for its host, and other hosts for the session"):
+                await answer("ann")
+            assert "bob" in await answer("bob")
 
 
 class Floored:

@@ -8,7 +8,7 @@ import pytest
 from gateway.errors import UpstreamRefused
 from gateway.upstream.connection.client_identity import ClientIdentity
 from gateway.upstream.connection.negotiate_era import Opening, agree
-from gateway.upstream.transports.failures import HttpStatus, NotMcp
+from gateway.upstream.transports.causes import HttpStatus, NotMcp
 
 pytestmark = pytest.mark.anyio
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from gateway.errors import UpstreamUnavailable
 from gateway.upstream import Upstream, Upstreams, UpstreamState, pool
 from gateway.upstream.attendance import Attendance
 from gateway.upstream.connection.client_identity import ClientIdentity
+from gateway.upstream.connection.deadlines import Deadline
 from gateway.upstream.connection.negotiate_era import Opening
 from gateway.upstream.connection.owners import client_of, owner_by_session
 from gateway.upstream.connection.request_context import RequestContext
@@ -31,6 +33,7 @@ BRIDGE = Path(__file__).parents[2] / "servers" / "bridge_server.py"
 
 ANN = Caller(revision="2025-11-25", client_name="host", session="ann-1")
 BOB = replace(ANN, client_name="another", session="bob-1")
+LEE = replace(ANN, client_name="a third", session="lee-1")
 EVE = replace(ANN, principal="eve", session="eve-1")
 MODERN = Caller(revision="2026-07-28", client_name="host")
 ASKABLE: Mapping[str, Any] = {"sampling": {}}
@@ -239,9 +242,17 @@ async def test_all_sessions_in_use_is_an_error_that_names_the_setting() -> None:
     calling, there = house.of(ANN), house.of(BOB)
     with calling.counts.call(), house.there.attending(owner_by_session("bob-1")):
         with pytest.raises(UpstreamUnavailable, match=r"all 2 sessions .*max_sessions.*upstreams\.x\.max_sessions"):
-            house.of(EVE)
+            house.of(LEE)
         assert house.of(ANN) is calling
         assert house.of(BOB) is there
+
+
+async def test_a_call_that_the_upstream_works_on_is_cut_off_for_nobody() -> None:
+    house = House(max_sessions=2)
+    refused = pytest.raises(UpstreamUnavailable, match=r"all 2 sessions .*max_sessions")
+    with house.of(ANN).counts.call(), house.of(BOB).counts.call(), refused:
+        house.of(EVE)
+    assert house.ended == []
 
 
 async def test_a_stateless_host_that_listens_keeps_its_session() -> None:
@@ -257,7 +268,7 @@ async def test_a_stateless_host_that_listens_keeps_its_session() -> None:
 async def test_hosts_that_left_without_a_word_make_room_the_longest_unused_first() -> None:
     house = House(max_sessions=3)
     house.opens(house.default, "handshake")
-    links = [house.of(caller) for caller in (ANN, BOB, EVE)]
+    links = [house.of(caller) for caller in (ANN, BOB, LEE)]
     links[0].last_use[0], links[1].last_use[0], links[2].last_use[0] = 3.0, 2.0, 1.0
     newcomer = house.of(replace(ANN, client_name="newcomer", session="n"))
     assert house.ended == [links[2]]
@@ -278,6 +289,76 @@ async def test_the_newcomers_own_client_makes_room_before_anybody_else() -> None
     assert house.of(EVE) is links[1]
     assert house.of(replace(ANN, session="ann-5")) is link
     assert len(house.ended) == 4
+
+
+def names(principal: str, number: int) -> list[Caller]:
+    """So many hosts of one principal, each under a name of its own."""
+    return [
+        replace(ANN, principal=principal, client_name=f"name {each}", session=f"{principal}-{each}")
+        for each in range(number)
+    ]
+
+
+async def test_many_names_of_one_principal_cost_no_other_principal_its_session() -> None:
+    house = House(max_sessions=4)
+    link = house.of(EVE)
+    link.last_use[0] = -1.0  # nobody has waited longer
+    last = [house.of(caller) for caller in names("greedy", 12)]
+    assert house.of(EVE) is link
+    assert len(house.ended) == 9
+    assert link not in house.ended
+    assert len({*last} - {*house.ended}) == 3
+
+
+async def test_a_principal_without_a_session_gets_one_of_those_that_another_has_with_open_streams() -> None:
+    house = House(max_sessions=4)
+    house.opens(house.default, "handshake")
+    greedy = names("greedy", 4)
+    links = [house.of(caller) for caller in greedy]
+    for age, link in enumerate(links):
+        link.last_use[0] = float(age)
+    with ExitStack() as streams:
+        for caller in greedy:
+            streams.enter_context(house.there.attending(f"session {caller.session}"))
+        for number in range(2):  # until both have as many
+            one = replace(EVE, session=f"eve-{number}", client_name=f"name {number}")
+            streams.enter_context(house.there.attending(f"session eve-{number}"))
+            assert house.of(one) in house.kept
+        assert [house.sessions.there(caller) for caller in greedy] == [None, None, *links[2:]]
+        for refused in (greedy[0], replace(EVE, session="eve-3", client_name="a third")):
+            with pytest.raises(UpstreamUnavailable, match="all 4 sessions"):
+                house.of(refused)
+
+
+async def test_a_session_whose_calls_all_wait_for_absent_hosts_makes_way_and_one_with_another_call_does_not() -> None:
+    class Absent:
+        party, connection, bounds_waiting = "absent", None, True
+
+        async def ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+            await anyio.sleep_forever()
+            return {}
+
+        async def tell(self, method: str, params: Mapping[str, Any]) -> None: ...
+
+        async def let_go(self) -> None: ...
+
+    async def suspended(link: SupervisedConnection) -> None:
+        with link.counts.call():
+            async with link.host_requests.call(Absent(), Deadline(LIMITS), alone=True):
+                await link.host_requests.answer("elicitation/create", {})
+
+    house = House(max_sessions=3)
+    working, waiting, both = (house.of(caller) for caller in names("greedy", 3))
+    with working.counts.call(), both.counts.call():
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(suspended, both)
+            tasks.start_soon(suspended, waiting)
+            await anyio.wait_all_tasks_blocked()
+            with pytest.raises(UpstreamUnavailable, match="all 3 sessions"):
+                house.of(replace(ANN, principal="greedy", client_name="one more", session="more"))
+            house.of(EVE)
+            tasks.cancel_scope.cancel()
+    assert house.ended == [waiting]
 
 
 async def test_a_look_at_the_lists_displaces_nobody() -> None:

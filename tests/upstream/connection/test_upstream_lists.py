@@ -136,6 +136,67 @@ async def test_what_an_upstream_announces_goes_on_though_nothing_changed_and_onc
     assert rounds == [["resources", "prompts"]] * 2  # what may have been missed is told only where it is another
 
 
+@pytest.mark.parametrize(("items", "changes"), [(1, True), (1, False), (8_000, True)])
+async def test_an_upstream_that_announces_changes_without_end_is_asked_less_and_less_often(
+    lists: Lists, monkeypatch: pytest.MonkeyPatch, items: int, changes: bool
+):
+    """Each change of a list is work for all hosts that are offered it, and more of it if the list is long."""
+    pauses: list[float] = []
+    enough = anyio.Event()
+
+    async def paused(seconds: float) -> None:
+        pauses.append(seconds)
+        session.pages["tools"] = [{"tools": [{"name": f"t{len(pauses) if changes else 0}"}] * items}]
+        if len(pauses) == 12:
+            enough.set()
+            await anyio.sleep_forever()
+        lists.notified("notifications/tools/list_changed")
+
+    async def listed() -> None:
+        pass
+
+    session = speaking(EVERYTHING)
+    await lists.fetch(session)
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            lists.notified("notifications/tools/list_changed")
+            monkeypatch.setattr("gateway.upstream.connection.upstream_lists.sleep", paused)
+            tasks.start_soon(lists.keep, session, listed)
+            await enough.wait()
+            tasks.cancel_scope.cancel()
+    assert pauses[0] < 0.5
+    assert pauses == sorted(pauses)
+    assert pauses[-1] == max(5, items / 1_000)
+
+
+async def test_an_upstream_that_announces_now_and_then_is_asked_at_once(lists: Lists, monkeypatch: pytest.MonkeyPatch):
+    pauses: list[float] = []
+    again = anyio.Event()
+
+    async def paused(seconds: float) -> None:
+        nonlocal again
+        pauses.append(seconds)
+        again.set()
+
+    async def listed() -> None:
+        pass
+
+    session = speaking(EVERYTHING)
+    await lists.fetch(session)
+    monkeypatch.setattr("gateway.upstream.connection.upstream_lists.sleep", paused)
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lists.keep, session, listed)
+            for number in range(5):
+                again = anyio.Event()
+                session.pages["tools"] = [{"tools": [{"name": f"t{number}"}]}]
+                lists.notified("notifications/tools/list_changed")
+                await again.wait()
+                await anyio.wait_all_tasks_blocked()
+            tasks.cancel_scope.cancel()
+    assert pauses == [0.1] * 5
+
+
 async def test_an_announcement_goes_on_though_the_list_cannot_be_had(lists: Lists, announced: list[str]):
     again = anyio.Event()
 

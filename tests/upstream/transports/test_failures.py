@@ -16,8 +16,7 @@ from gateway.errors import (
     UpstreamRefused,
     UpstreamUnavailable,
 )
-from gateway.upstream.transports.failures import (
-    TABLE,
+from gateway.upstream.transports.causes import (
     ConnectionEnded,
     HttpStatus,
     MessageTooLarge,
@@ -26,10 +25,8 @@ from gateway.upstream.transports.failures import (
     ProcessEnded,
     SessionExpired,
     Stopping,
-    Subject,
-    failure_of,
-    startup,
 )
+from gateway.upstream.transports.failures import TABLE, Subject, failure_of, startup
 from gateway.upstream.transports.redaction import Secrets
 
 URL = "https://user:hunter22@mcp.example.org/path?key=abcdefgh"

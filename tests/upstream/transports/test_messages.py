@@ -3,7 +3,7 @@ import json
 import pytest
 from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
-from gateway.upstream.transports.failures import NotMcp, TooManyValues
+from gateway.upstream.transports.causes import NotMcp, TooManyValues
 from gateway.upstream.transports.messages import (
     TOO_MANY_VALUES,
     answered_id,

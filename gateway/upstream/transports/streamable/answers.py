@@ -6,7 +6,7 @@ from mcp.shared.dispatcher import as_request_id, coerce_request_id
 from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCResponse, RequestId
 
 from gateway.core.model.json_values import is_dict
-from gateway.upstream.transports.failures import NotMcp
+from gateway.upstream.transports.causes import NotMcp
 from gateway.upstream.transports.messages import failure_in
 
 Outcome = dict[str, Any] | ErrorData

@@ -1,14 +1,13 @@
 """An HTTP/1.1 connection on httptools' parser (llhttp, in C): one exchange after the other."""
 
 import asyncio
-import select
-import sys
 from collections.abc import Callable
-from typing import Any, cast
+from typing import cast
 
 import httptools
 import httpx2
 
+from gateway.system.unread import has_unread
 from gateway.upstream.transports.streamable.requests import Origin
 from gateway.upstream.transports.streamable.response import Response
 
@@ -86,7 +85,7 @@ class Connection(asyncio.Protocol):
 
         The socket is asked as well, since the end of the connection may have arrived without having been noticed yet.
         """
-        return not self._ended and not self._transport.is_closing() and not _is_readable(self._transport)
+        return not self._ended and not self._transport.is_closing() and not has_unread(self._transport)
 
     def close(self) -> None:
         """Close an idle connection."""
@@ -271,15 +270,3 @@ class Connection(asyncio.Protocol):
             self._is_spent = True
             response.fail(httpx2.RemoteProtocolError("the headers of the response are too large"))
             self._transport.abort()
-
-
-def _is_readable(transport: asyncio.Transport) -> bool:
-    handle: Any = transport.get_extra_info("socket")
-    number: int = handle.fileno()
-    if number < 0:
-        return True
-    if sys.platform == "win32":
-        return bool(select.select([number], [], [], 0)[0])
-    poll = select.poll()
-    poll.register(number, select.POLLIN)
-    return bool(poll.poll(0))

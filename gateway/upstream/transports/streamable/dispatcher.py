@@ -41,9 +41,9 @@ from gateway.errors import UpstreamError
 from gateway.system.turns import Turns, few_lines_each
 from gateway.upstream.authorization.ports import TokenSource
 from gateway.upstream.transports.bounded import BoundedDispatcher
+from gateway.upstream.transports.causes import MessageTooLarge, NotMcp, TooManyValues
 from gateway.upstream.transports.channel import Channel, Ending
 from gateway.upstream.transports.clients import NOTICE_TIMEOUT, is_event_stream, is_json
-from gateway.upstream.transports.failures import MessageTooLarge, NotMcp, TooManyValues
 from gateway.upstream.transports.messages import failure_in, may_be_delivered, messages_in, read_json
 from gateway.upstream.transports.streamable.answers import NO_MESSAGE, Outcome, is_answer, outcome_of, result_in
 from gateway.upstream.transports.streamable.calls import Call, StreamPosition, open_response, write_request

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gateway.upstream.transports.failures import MessageTooLarge
+from gateway.upstream.transports.causes import MessageTooLarge
 from gateway.upstream.transports.parts import Parts
 
 _BOM = b"\xef\xbb\xbf"

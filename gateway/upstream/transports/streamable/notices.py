@@ -10,7 +10,7 @@ from mcp.shared.message import ClientMessageMetadata, SessionMessage
 from mcp_types import JSONRPCNotification
 
 from gateway.errors import UpstreamError
-from gateway.upstream.transports.failures import HttpStatus, NotMcp, SessionExpired
+from gateway.upstream.transports.causes import HttpStatus, NotMcp, SessionExpired
 from gateway.upstream.transports.messages import write_message
 from gateway.upstream.transports.streamable.wire import Wire
 

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import httpx2
 
-from gateway.upstream.transports.failures import MessageTooLarge
+from gateway.upstream.transports.causes import MessageTooLarge
 
 _MOST_BUFFERED = 512 * 1024
 """Bytes of a body that wait for a reader before the connection is paused."""

@@ -12,6 +12,7 @@ from mcp_types import INTERNAL_ERROR, METHOD_NOT_FOUND, JSONRPCError
 from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core.model.revisions import MODERN_REVISIONS
 from gateway.errors import UpstreamError
+from gateway.upstream.transports.causes import NotMcp
 from gateway.upstream.transports.channel import STREAM_CLOSED
 from gateway.upstream.transports.clients import (
     FAREWELL_TIMEOUT,
@@ -20,7 +21,6 @@ from gateway.upstream.transports.clients import (
     is_event_stream,
     longest_call,
 )
-from gateway.upstream.transports.failures import NotMcp
 from gateway.upstream.transports.messages import messages_in, read_json
 from gateway.upstream.transports.refusals import refusal
 from gateway.upstream.transports.streamable.client import HttpClient, Request

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from gateway.upstream.transports.failures import MessageTooLarge
+from gateway.upstream.transports.causes import MessageTooLarge
 from gateway.upstream.transports.streamable.events import Event, EventParser
 
 STREAM = "\ufeff: hi\nid: 1\nevent: message\ndata: ä\ndata:b\n\ndata\nretry: 50\n\nid\ndata:  c\n\ndata: cut".encode()
