@@ -6,8 +6,9 @@ approve its own calls. Hosts that can ask do not get it: there, a model could ov
 
 from typing import Any
 
+from gateway.core.fact_words import plain
 from gateway.core.model.json_values import as_object
-from gateway.core.wording import APPROVE_TOOL, plain
+from gateway.core.own_names import APPROVE_TOOL
 from gateway.errors import InvalidRequest
 from gateway.routing.approvals import Approvals
 

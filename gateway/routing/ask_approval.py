@@ -6,11 +6,12 @@ from typing import Any, Literal
 
 import anyio
 
+from gateway.core.fact_words import plain
 from gateway.core.model.approval_mark import MARK, ApprovalMark, answers_approvals
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import as_object
 from gateway.core.model.texts import visible
-from gateway.core.wording import APPROVAL_ANSWER, APPROVAL_NO, APPROVAL_YES, APPROVE_TOOL, plain
+from gateway.core.own_names import APPROVAL_ANSWER, APPROVAL_NO, APPROVAL_YES, APPROVE_TOOL
 from gateway.errors import ApprovalNeeded, HostRefused, NotAllowed
 from gateway.routing.approvals import Approvals, CallToApprove
 from gateway.routing.around_upstream import AroundUpstream

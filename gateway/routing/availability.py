@@ -6,8 +6,8 @@ from functools import partial
 
 import anyio
 
+from gateway.core.fact_words import plain
 from gateway.core.model.caller import Caller
-from gateway.core.wording import plain
 from gateway.errors import LoginRequired, UpstreamUnavailable
 from gateway.routing.ports import UpstreamPort, UpstreamsPort
 from gateway.routing.visible_upstreams import visible

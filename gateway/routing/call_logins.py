@@ -8,10 +8,12 @@ from typing import Any
 import anyio
 
 from gateway.config.logins import may_take_logins
+from gateway.core.fact_words import plain
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import as_object
 from gateway.core.model.wire import WireObject, text_result
-from gateway.core.wording import LOGIN_TOOL, log_in_at, logged_in, login_message, plain
+from gateway.core.own_names import LOGIN_TOOL
+from gateway.core.wording import log_in_at, logged_in, login_message
 from gateway.errors import FailureCode, HostRefused, InvalidRequest, LoginOffered, UpstreamError
 from gateway.routing.around_upstream import AroundUpstream
 from gateway.routing.ports import LoginOffer, LoginsPort, UpstreamsPort

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from gateway.config.schema import Settings
 from gateway.config.toolset_settings import scopes_of
+from gateway.core.fact_words import plain
 from gateway.core.model.caller import Caller
 from gateway.core.model.grant import Grant
 from gateway.core.model.json_values import as_object
@@ -14,7 +15,6 @@ from gateway.core.model.toolset_scope import ToolsetScope
 from gateway.core.model.wire import WireObject
 from gateway.core.policy import NOTHING_SAID, Decision, Policy, ToolFacts, hints_of
 from gateway.core.tools.catalogue import OWN, Route, WithheldTool
-from gateway.core.wording import plain
 from gateway.errors import NotAllowed
 from gateway.routing.ports import PinsPort, UpstreamsPort
 from gateway.routing.visible_upstreams import visible

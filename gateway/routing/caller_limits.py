@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from anyio import to_thread
 
+from gateway.core.fact_words import counted, size_words
 from gateway.core.model.caller import Caller
 from gateway.core.model.grant import UNLIMITED, Quota
 from gateway.core.model.json_size import MANY_VALUES, size_of
-from gateway.core.wording import counted, size_words
 from gateway.errors import StateUnavailable, TooManyCalls
 from gateway.routing.replica_port import Exceeded, SharedLimit, SharedUse
 

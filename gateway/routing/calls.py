@@ -9,13 +9,14 @@ from typing import Any, NamedTuple, cast
 from gateway.config.schema import Settings
 from gateway.config.upstream_settings import Timeouts
 from gateway.content.media.share import media_share
+from gateway.core.fact_words import plain
 from gateway.core.model.json_size import Size
 from gateway.core.model.json_values import as_object, is_object
+from gateway.core.own_names import APPROVE_TOOL, FIND_TOOL, LOGIN_TOOL
 from gateway.core.policy import Decision
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.output_variants import REQUESTED
 from gateway.core.tools.catalogue import OWN, Catalogue, Route
-from gateway.core.wording import APPROVE_TOOL, FIND_TOOL, LOGIN_TOOL, plain
 from gateway.errors import InvalidRequest
 from gateway.routing.approvals import Approvals, CallToApprove
 from gateway.routing.approve_tool import approve
@@ -31,7 +32,7 @@ from gateway.routing.output_checks import accepts_by
 from gateway.routing.ports import ArgumentsPort, CalibrationPort, OwnTools, ShaperPort, UpstreamsPort
 from gateway.routing.replica_port import OwnerFor, ReplicaPort
 from gateway.routing.required_scopes import check_scopes
-from gateway.routing.resolve_arguments import WithContent, naming_unmarked
+from gateway.routing.resolve_arguments import WithContent, naming_unknown, naming_unmarked
 from gateway.routing.result_cache import ResultCache
 from gateway.routing.result_sizes import size_in_thread, sizes_of_result
 from gateway.routing.tasks import TASK, Tasks, unknown_task
@@ -147,7 +148,8 @@ class Calls:
             route, catalogue = await self._catalogues.route(name, context)
             call.routed(route.upstream, route.tool)
             audience = "script" if context.within else "app" if route.audience == "app" else ""
-            context.audit.routed(route.upstream, route.tool, partial(schema_of, catalogue, name), audience=audience)
+            schema = partial(schema_of, catalogue, name)
+            context.audit.routed(route.upstream, route.tool, schema, audience=audience)
             check_scopes(route, context.caller)
             shaper, profile = self._results.shaper, self._results.profile_for(context, catalogue)
             chosen = outputs_chosen(params, name, catalogue, context.caller)
@@ -165,7 +167,7 @@ class Calls:
                 raw = refused or await self._asked(route, passed, context, profile, call, to_approve)
             if refused is None:
                 context.audit.returned(raw)
-                raw = await self._with_unmarked_handles(raw, route, passed, context)
+                raw = await self._with_hints(raw, route, schema, passed, context)
             return await self._answer(raw, _Asked(name, route, catalogue, profile, shaper, chosen), context, call)
 
     async def _answer(
@@ -262,16 +264,22 @@ class Calls:
             kept_alive = replace(context, on_progress=on_progress)
             return await self._bridge.request(upstream, "tools/call", params, kept_alive, limits)
 
-    async def _with_unmarked_handles(
-        self, raw: dict[str, Any], route: Route, params: Mapping[str, Any], context: RequestContext
+    async def _with_hints(
+        self,
+        raw: dict[str, Any],
+        route: Route,
+        schema: Callable[[], Any],
+        params: Mapping[str, Any],
+        context: RequestContext,
     ) -> dict[str, Any]:
-        """Return an upstream's error for a model with lines about handles that the tool was given as text."""
-        if self._arguments is None or route.upstream == OWN or route.audience == "app":
+        """Return an upstream's error for a model with lines about its arguments: misspelt ones, and handles as text."""
+        if raw.get("isError") is not True or route.upstream == OWN or route.audience == "app":
             return raw
-        if self._upstreams[route.upstream].settings.accept == "none":
+        arguments = params.get("arguments")
+        raw = naming_unknown(raw, route, schema(), arguments)
+        if self._arguments is None or self._upstreams[route.upstream].settings.accept == "none":
             return raw
-        owner = context.caller.principal
-        return await naming_unmarked(raw, route, params.get("arguments"), self._arguments, owner)
+        return await naming_unmarked(raw, route, arguments, self._arguments, context.caller.principal)
 
     def _limits(self, route: Route) -> Timeouts:
         settings = self._upstreams[route.upstream].settings

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple, cast
 
 import jsonschema_rs
 
+from gateway.core.fact_words import plain
 from gateway.core.model.json_size import size_of
 from gateway.core.model.json_values import is_list
 from gateway.core.model.texts import cut
 from gateway.core.model.wire import WireObject, text_result
 from gateway.core.tools.catalogue.check_cost import TooMuchWork, check_steps
 from gateway.core.tools.catalogue.compile_schema import CompiledSchema, compile_schema
-from gateway.core.wording import plain, unfit_arguments
+from gateway.core.wording import unfit_arguments
 
 logger = logging.getLogger(__name__)
 

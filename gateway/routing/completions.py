@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from gateway.core.fact_words import plain
 from gateway.core.model.json_values import as_object
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.model.wire import METHOD_NOT_FOUND
 from gateway.core.tools.catalogue import OWN
-from gateway.core.wording import plain
 from gateway.errors import InvalidRequest, UpstreamRefused
 from gateway.routing.ports import Ask, UpstreamsPort
 from gateway.routing.prompts import Prompts

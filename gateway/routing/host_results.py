@@ -9,6 +9,7 @@ from anyio import to_thread
 
 from gateway.config.schema import Settings
 from gateway.core import apps
+from gateway.core.fact_words import plain, size_words
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_size import MANY_VALUES, Size
 from gateway.core.model.json_values import as_list, objects_in
@@ -21,7 +22,7 @@ from gateway.core.results.decisions import Accepts
 from gateway.core.results.lift_result import lift
 from gateway.core.tokens import Lengths
 from gateway.core.tools.catalogue import OWN, Catalogue, Route
-from gateway.core.wording import failure_text, plain, size_words
+from gateway.core.wording import failure_text
 from gateway.routing.files import FileTransfersPort, with_files
 from gateway.routing.named_files import with_named_files
 from gateway.routing.pages import OpenPages

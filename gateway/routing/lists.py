@@ -48,14 +48,14 @@ class MergedLists:
                 tools = await self._search.listed(catalogue, context.listed)
                 return {"tools": tools, **hints_of(upstreams, "tools", caller)}
             case "prompts/list":
-                prompts = list(self._prompts.catalogue(context).prompts)
+                prompts = list((await self._prompts.catalogue(context)).prompts)
                 return {"prompts": prompts, **hints_of(upstreams, "prompts", caller)}
             case "resources/list":
                 own = await self._own_tools.resources(owner=caller.principal)
                 hints = hints_of(upstreams, "resources", caller, own=bool(own))
-                return {"resources": [*self._resources.listed(caller), *own], **hints}
+                return {"resources": [*await self._resources.listed(caller), *own], **hints}
             case "resources/templates/list":
-                templates = self._resources.templates(caller)
+                templates = await self._resources.templates(caller)
                 return {"resourceTemplates": templates, **hints_of(upstreams, "templates", caller)}
             case _:
                 raise UnknownMethod(f"{method!r} is not a list")

@@ -16,10 +16,10 @@ from urllib.parse import unquote
 
 import pybase64
 
+from gateway.core.fact_words import plain
 from gateway.core.model import media_types
 from gateway.core.model.json_values import is_dict, is_list
 from gateway.core.model.notes import Note
-from gateway.core.wording import plain
 from gateway.system.open_below import open_below
 
 MOST_FILES = 10

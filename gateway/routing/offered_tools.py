@@ -77,13 +77,13 @@ class OfferedTools:
         except (ProfileError, UnknownToolset):  # the request is refused for that
             return None
 
-    def call(self, params: Mapping[str, Any], caller: Caller) -> KnownCall | None:
+    async def call(self, params: Mapping[str, Any], caller: Caller) -> KnownCall | None:
         """Return the call with these params; None if its tool is not known, or if it is refused before it is routed."""
         try:
             caller = self._callers.known(caller)
             listed = self._profiles.listed_for(caller)
             params = self._search.inner_call(params, listed)
-            catalogue = self._catalogues.catalogue(listed, caller)
+            catalogue = await self._catalogues.prepared(listed, caller)
         except (ProfileError, InvalidRequest):
             return None
         name = str(params.get("name"))

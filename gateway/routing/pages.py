@@ -7,9 +7,9 @@ do first is known: they read the page, and call the tool that it belongs to.
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 
+from gateway.core.fact_words import plain
 from gateway.core.model.caller import Caller
 from gateway.core.tools.catalogue import Route
-from gateway.core.wording import plain
 from gateway.errors import UnknownTool
 
 _CALLERS = 4_096

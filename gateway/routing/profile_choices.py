@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gateway.config.gateway_settings import GatewaySettings
+from gateway.core.fact_words import plain
 from gateway.core.model.caller import CONSOLE_CLIENT, Caller
 from gateway.core.profiles.host_profiles import narrow
 from gateway.core.profiles.match_profile import LOOKED_AT, Choice, choose_profile, header_matches, headers_seen
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.output_variants import for_chosen_outputs
-from gateway.core.wording import plain
 
 logger = logging.getLogger(__name__)
 

@@ -1,13 +1,15 @@
-"""Replace handles in the arguments of a call with content, or answer with an error result where that fails."""
+"""Arguments of a call: replace handles with content, and say in a tool's error what may be wrong with them."""
 
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from gateway.core.fact_words import plain
 from gateway.core.model.json_values import as_list, as_object
 from gateway.core.model.wire import text_result
+from gateway.core.tools.arguments import unknown_arguments
 from gateway.core.tools.catalogue import Route
-from gateway.core.wording import failure_text, plain, unmarked_handle
+from gateway.core.wording import failure_text, unknown_argument, unmarked_handle
 from gateway.errors import ArgumentError
 from gateway.routing.around_upstream import AroundUpstream
 from gateway.routing.ports import ArgumentsPort
@@ -65,15 +67,26 @@ class WithContent(AroundUpstream):
             return _refused(self._route, error)
 
 
+def naming_unknown(raw: dict[str, Any], route: Route, schema: object, arguments: object) -> dict[str, Any]:
+    """Return a tool's error with a line for each argument that its schema does not have, where a similar one is there.
+
+    The tool may well take an argument that its schema is silent of, so nothing is said of a call that worked.
+    """
+    lines = [
+        {"type": "text", "text": unknown_argument(plain(name, 100), plain(route.tool, 100), plain(question, 400))}
+        for name, question in unknown_arguments(as_object(schema), as_object(arguments))
+        if question is not None
+    ]
+    return {**raw, "content": [*as_list(raw.get("content")), *lines]} if lines else raw
+
+
 async def naming_unmarked(
     raw: dict[str, Any], route: Route, arguments: object, port: "ArgumentsPort", owner: str
 ) -> dict[str, Any]:
     """Return a tool's error with a line for each handle that it was given as text, where its schema marks no content.
 
-    Any other result is returned as it is. `owner` is the caller: handles of others do not exist.
+    `owner` is the caller: handles of others do not exist.
     """
-    if raw.get("isError") is not True:
-        return raw
     unmarked = await port.unmarked(arguments, route.parameters, owner=owner)
     if not unmarked:
         return raw

@@ -7,17 +7,21 @@ refer to their pages by URI, and these need not be listed
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
+
+from anyio import Lock
 
 from gateway.core import apps
+from gateway.core.fact_words import plain
 from gateway.core.model.blocks import LinkBlock, ResourceBlock
 from gateway.core.model.caller import Caller
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.json_values import as_object
 from gateway.core.model.wire import UNKNOWN_RESOURCE, WireObject
 from gateway.core.tools.catalogue.repair import repaired_resource
-from gateway.core.wording import plain
 from gateway.errors import UnknownResource, UpstreamError, UpstreamRefused
+from gateway.routing.large_values import work_on
 from gateway.routing.log_once import Problems
 from gateway.routing.pages import OpenPages
 from gateway.routing.per_caller import PerCaller
@@ -29,6 +33,13 @@ from gateway.upstream.connection.request_context import RequestContext
 
 _LONGEST = 2_048
 """Maximum length of a URI to remember, in characters."""
+
+
+class _Repaired(NamedTuple):
+    """An upstream's list, and what can be listed of it: for each declared item its URI, and None if it is withheld."""
+
+    declared: Sequence[WireObject]
+    items: Sequence[tuple[object, dict[str, Any] | None]]
 
 
 class Resources:
@@ -43,14 +54,16 @@ class Resources:
         self._opened = opened
         self._named: PerCaller[tuple[str, ...]] = PerCaller()
         self._problems = Problems()
+        self._repaired: dict[tuple[str, str], _Repaired] = {}
+        self._repairing = Lock()
 
-    def listed(self, caller: Caller) -> list[dict[str, Any]]:
+    async def listed(self, caller: Caller) -> list[dict[str, Any]]:
         """The resources of all upstreams in the order of the configuration; of equal URIs only the first."""
-        return self._merged("uri", caller, lambda lists: lists.resources)
+        return await self._merged("uri", caller, lambda lists: lists.resources)
 
-    def templates(self, caller: Caller) -> list[dict[str, Any]]:
+    async def templates(self, caller: Caller) -> list[dict[str, Any]]:
         """The resource templates of all upstreams in the order of the configuration; of equal ones only the first."""
-        return self._merged("uriTemplate", caller, lambda lists: lists.templates)
+        return await self._merged("uriTemplate", caller, lambda lists: lists.templates)
 
     def remember(self, upstream: str, envelope: Envelope, caller: Caller) -> None:
         """Remember that this upstream named the URIs in this result to this caller.
@@ -224,31 +237,47 @@ class Resources:
             return tools
         return [tool for tool in tools if grant.reaches_tool(name, str(as_object(tool).get("name")))]
 
-    def _merged(
+    async def _merged(
         self, key: str, caller: Caller, declared: Callable[[ListsPort], Sequence[WireObject]]
     ) -> list[dict[str, Any]]:
         merged: dict[str, dict[str, Any]] = {}
         owners: dict[str, str] = {}
         problems: list[str] = []
         for name in sharing(self._upstreams, caller):
-            for each in declared(self._lists(name, caller)):
-                if not self._is_listed(name, as_object(each).get(key), caller):
+            for declared_uri, resource in await self._repairs(name, key, declared(self._lists(name, caller))):
+                if not self._is_listed(name, declared_uri, caller):
                     continue
-                resource = repaired_resource(each, key)
                 if resource is None:
-                    problems.append(f"{name}: one without {key} or name is withheld")
+                    problems.append(f"{name}: one without a name or a {key} that clients can read is withheld")
                     continue
-                uri = resource[key] = apps.outward(name, resource[key])
+                uri = apps.outward(name, resource[key])
                 if uri not in merged:
-                    merged[uri], owners[uri] = resource, name
+                    merged[uri], owners[uri] = {**resource, key: uri}, name
                 elif owners[uri] != name:
                     problems.append(f"{plain(uri)} of {name} is withheld: {owners[uri]} lists it already")
         self._problems.report(problems, "resources")
         return list(merged.values())
 
+    async def _repairs(
+        self, name: str, key: str, declared: Sequence[WireObject]
+    ) -> Sequence[tuple[object, dict[str, Any] | None]]:
+        """Repair an upstream's list, once for all who are listed it (`_Repaired.items`)."""
+        async with self._repairing:
+            known = self._repaired.get((name, key))
+            if known is None or known.declared is not declared:
+                items = await work_on(declared, partial(_repairs, declared, key))
+                kept = {each: found for each, found in self._repaired.items() if each[0] in self._upstreams}
+                known = _Repaired(declared, items)
+                self._repaired = {**kept, (name, key): known}
+            return known.items
+
     def _is_listed(self, name: str, uri: object, caller: Caller) -> bool:
         """Whether something of an upstream is listed for the caller, as far as toolsets decide that."""
         return not caller.grant.within or (isinstance(uri, str) and caller.grant.reaches_resource(name, uri))
+
+
+def _repairs(declared: Sequence[WireObject], key: str) -> Sequence[tuple[object, dict[str, Any] | None]]:
+    return [(as_object(each).get(key), repaired_resource(each, key)) for each in declared]
 
 
 def _key_of(caller: Caller) -> str:

@@ -10,15 +10,16 @@ from gateway.admission.admission import Admission
 from gateway.config.schema import Settings
 from gateway.config.toolset_settings import ToolsetSettings
 from gateway.content.store import URI_SCHEME
+from gateway.core.fact_words import plain
 from gateway.core.model.caller import Caller
 from gateway.core.model.change import Change
 from gateway.core.model.tool_facts import ToolFacts
 from gateway.core.model.wire import WireObject, strip_hop_meta
+from gateway.core.own_names import RUN_TOOL, SKILL_TOOL
 from gateway.core.profiles.match_profile import Choice
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue import OWN, Catalogue
 from gateway.core.tools.instructions import Introductions
-from gateway.core.wording import RUN_TOOL, SKILL_TOOL, plain
 from gateway.errors import ProfileError, ScopeMissing, UnknownMethod, UnknownToolset
 from gateway.routing.approvals import Approvals
 from gateway.routing.availability import Availability, WaitingLists
@@ -167,7 +168,7 @@ class Router:
         self._calls.join(replica, owner_for)
         self._early_answers.join(replica)
 
-    def state_of(self, params: Mapping[str, Any], caller: Caller) -> tuple[str, str] | None:
+    async def state_of(self, params: Mapping[str, Any], caller: Caller) -> tuple[str, str] | None:
         """Return the upstream that a call goes to, and the owner of the state there; None if none is kept.
 
         Where calls may wait for the approval of their user, all calls of a host go to one replica.
@@ -175,7 +176,7 @@ class Router:
         """
         if any(rule.effect == "approve" for rule in self._settings.policy.rules):
             return OWN, host_of(caller)
-        call = self._offered.call(params, caller)
+        call = await self._offered.call(params, caller)
         if call is None:
             return None
         # A script goes to the first state that it names, or may act on.
@@ -294,10 +295,9 @@ class Router:
     async def _call_tool(self, params: Mapping[str, Any], context: RequestContext) -> dict[str, Any]:
         return await self._calls.call(params, context)
 
-    def _own_prompts(self, context: RequestContext) -> Sequence[WireObject]:
+    async def _own_prompts(self, context: RequestContext) -> Sequence[WireObject]:
         """The gateway's own prompts, if the caller is offered a tool that takes content."""
-        helpers = context.profile.tools.helpers
-        useful = helpers and self._catalogues.catalogue(context.listed, context.caller).takes_content
+        useful = context.profile.tools.helpers and (await self._catalogues.offered(context)).takes_content
         return self._own_tools.prompts() if useful else ()
 
     def profile_of(self, caller: Caller) -> Profile:
@@ -334,7 +334,7 @@ class Router:
             ScopeMissing: it does.
             AuditUnavailable: it does, but this cannot be recorded.
         """
-        if not caller.grant.scoped or (call := self._offered.call(params, caller)) is None:
+        if not caller.grant.scoped or (call := await self._offered.call(params, caller)) is None:
             return
         try:
             check_scopes(call.route, call.caller)

@@ -5,8 +5,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from gateway.core.own_names import RUN_TOOL
 from gateway.core.tools.catalogue import OWN
-from gateway.core.wording import RUN_TOOL
 from gateway.errors import UnknownTool
 from gateway.routing.offered_tools import KnownCall
 from gateway.routing.request_accounts import RequestAccounts

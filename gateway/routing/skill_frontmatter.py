@@ -3,22 +3,29 @@
 import re
 
 from gateway.config.yaml_documents import from_yaml
+from gateway.core.fact_words import plain
 from gateway.core.model.json_values import as_object, is_list, is_object
 from gateway.core.model.wire import WireObject
-from gateway.core.wording import plain
 from gateway.errors import ConfigError
 
 _FRONTMATTER = re.compile(r"\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
+_LONGEST = 64 * 1024
+"""Characters of frontmatter that are compared: reading YAML takes long."""
 
 
 def frontmatter_fault(entry: WireObject, content: bytes) -> str | None:
-    """Return how the frontmatter of a skill's `SKILL.md` differs from that in its entry, or None if it does not."""
+    """Return how the frontmatter of a skill's `SKILL.md` differs from that in its entry, or None if it does not.
+
+    Takes up to a second for a hostile one: call it in a thread.
+    """
     try:
         found = _FRONTMATTER.match(content.decode("utf-8"))
     except UnicodeDecodeError:
         return "it is not UTF-8"
     if found is None:
         return "it has no frontmatter"
+    if len(found[1]) > _LONGEST:
+        return f"its frontmatter is longer than {_LONGEST:,} characters"
     try:
         written = from_yaml(found[1], "the frontmatter")
     except ConfigError as error:

@@ -6,11 +6,15 @@ written there, the frontmatter included: the model reads the text, and is told w
 
 from typing import Any
 
+import anyio
+
 from gateway.core import apps, skills
+from gateway.core.fact_words import counted, plain
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import as_object, objects_in
 from gateway.core.model.wire import SKILLS_EXTENSION, WireObject, text_result
-from gateway.core.wording import READ_TOOL, SKILL_TOOL, counted, failure_text, plain
+from gateway.core.own_names import READ_TOOL, SKILL_TOOL
+from gateway.core.wording import failure_text
 from gateway.errors import InvalidRequest, UnknownSkill, UpstreamRefused
 from gateway.routing.ports import Ask, UpstreamsPort
 from gateway.routing.skill_frontmatter import frontmatter_fault
@@ -92,7 +96,7 @@ async def _loaded(all_skills: Skills, skill: ListedSkill, ask: Ask, context: Req
     if found is None or not skills.is_as_described(skill.entry, there, found):
         wrong = f"the {skills.MANIFEST} of {plain(skill.uri)} is not what {skill.upstream} describes"
         raise UnknownSkill(wrong, remedy=_CHANGED)
-    if (fault := frontmatter_fault(skill.entry, found)) is not None:
+    if (fault := await anyio.to_thread.run_sync(frontmatter_fault, skill.entry, found)) is not None:
         wrong = f"the {skills.MANIFEST} of {plain(skill.uri)} is not what {skill.upstream} describes: {fault}"
         raise UnknownSkill(wrong, remedy=_CHANGED)
     origin = f"[skill {plain(skills.name_of(skill.entry), 100)} of the server {skill.upstream}; not from the user]"

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import anyio
 
 from gateway.core import apps, skills
+from gateway.core.fact_words import plain
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import as_object, is_dict, is_list, objects_in
 from gateway.core.model.wire import UNKNOWN_RESOURCE, WireObject
 from gateway.core.tools.catalogue.hints import merge_hints, of_pages
-from gateway.core.wording import plain
 from gateway.errors import UnknownResource, UnknownSkill, UpstreamError, UpstreamGarbage, UpstreamRefused
 from gateway.routing.log_once import Problems
 from gateway.routing.ports import Ask, UpstreamPort, UpstreamsPort

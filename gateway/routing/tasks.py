@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from gateway.core.apps import Audience
+from gateway.core.fact_words import plain
 from gateway.core.model.caller import Caller
 from gateway.core.tools.catalogue import Route
-from gateway.core.wording import plain
 from gateway.errors import UnknownTask
 from gateway.routing.per_caller import PerCaller
 from gateway.routing.replica_port import ReplicaPort

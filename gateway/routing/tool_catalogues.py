@@ -11,24 +11,25 @@ from gateway.config.gateway_settings import GatewaySettings
 from gateway.config.schema import Settings
 from gateway.config.upstream_settings import UpstreamSettings
 from gateway.core import apps
+from gateway.core.fact_words import plain
 from gateway.core.model.caller import Caller
 from gateway.core.model.grant import SEPARATOR, Grant
-from gateway.core.model.json_size import size_of
 from gateway.core.model.json_values import is_list, is_object
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.model.wire import WireObject
 from gateway.core.near_names import nearest_words
+from gateway.core.own_names import CANCEL_TOOL, FIND_TOOL, LOGIN_TOOL, WAIT_TOOL
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue import OWN, Catalogue, Route, WithheldTool, build
 from gateway.core.tools.catalogue.faults import FaultMemo
 from gateway.core.tools.catalogue.names import NameRules
-from gateway.core.wording import CANCEL_TOOL, FIND_TOOL, LOGIN_TOOL, WAIT_TOOL, plain
 from gateway.errors import GatewayError, UnknownTool
 from gateway.routing.approve_tool import APPROVE
 from gateway.routing.ask_approval import can_ask
 from gateway.routing.availability import Availability
 from gateway.routing.call_logins import CallLogins
 from gateway.routing.call_rules import CallRules, refusal
+from gateway.routing.large_values import is_large
 from gateway.routing.log_once import Problems
 from gateway.routing.long_calls.call_texts import CANCEL, WAIT
 from gateway.routing.long_calls.task_states import takes_tasks
@@ -53,8 +54,6 @@ _COMPARED = 500
 """Maximum number of names that an unknown name is compared with: comparing is slow, and callers choose the name."""
 _KEPT = 128
 """Maximum number of catalogues kept, most recently used: an upstream's tools may depend on the host's capabilities."""
-_LARGE = 32 * 1024
-"""Characters of tool lists above which a catalogue is built in a thread, so that other hosts do not wait."""
 _TRIES = 3
 """Maximum number of attempts to build a catalogue in a thread if its lists change meanwhile."""
 
@@ -144,21 +143,28 @@ class ToolCatalogues:
         return self._remembered(wanted) or self._keep(wanted, self._built(wanted))
 
     async def offered(self, context: RequestContext) -> Catalogue:
-        """Return the catalogue for the host of a request, built in a thread if the lists are large."""
-        for _ in range(_TRIES):
-            wanted = self._wanted(context.listed, context.caller)
+        """Return the catalogue for the host of a request (`prepared`)."""
+        return await self.prepared(context.listed, context.caller)
+
+    async def prepared(self, profile: Profile, caller: Caller) -> Catalogue:
+        """Return the catalogue for a caller as `catalogue` does, but built in a thread if the lists are large."""
+        tries = 0
+        while True:
+            tries += 1
+            wanted = self._wanted(profile, caller)
             if (found := self._remembered(wanted)) is not None:
                 return found
-            if size_of(wanted.lists, most=_LARGE).total <= _LARGE:
+            if not is_large(wanted.lists):
                 return self._keep(wanted, self._built(wanted))
             async with self._building:
                 if (found := self._remembered(wanted)) is not None:
                     return found
                 before = self._faults
                 built = await to_thread.run_sync(self._built, wanted)
-                if self._faults is before:  # nothing has changed meanwhile
+                if self._faults is before:
                     return self._keep(wanted, built)
-        return self.catalogue(context.listed, context.caller)
+            if tries == _TRIES:  # they change all the time: what was true a moment ago is an answer, if none to keep
+                return built.catalogue
 
     def _wanted(self, profile: Profile, caller: Caller) -> "_Wanted":
         upstreams = visible(self._upstreams, caller)

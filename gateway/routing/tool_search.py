@@ -18,15 +18,16 @@ from anyio import to_thread
 from gateway.config.embeddings_settings import EmbeddingsSettings
 from gateway.config.tool_search_settings import ToolSearchSettings
 from gateway.core.apps import for_the_model
+from gateway.core.fact_words import counted, plain
 from gateway.core.model.grant import SEPARATOR
 from gateway.core.model.json_safe import to_json_safe
 from gateway.core.model.json_shape import DEEPEST, is_deep
 from gateway.core.model.json_values import as_object, is_object
+from gateway.core.own_names import CALL_TOOL, FIND_TOOL
 from gateway.core.profiles.profile import Profile
 from gateway.core.tokens import list_tokens
 from gateway.core.tools.catalogue import OWN, Catalogue
 from gateway.core.tools.signatures import signature
-from gateway.core.wording import CALL_TOOL, FIND_TOOL, counted, plain
 from gateway.errors import GatewayError, InvalidRequest
 from gateway.routing.log_once import Problems
 from gateway.routing.tool_index import ToolIndex

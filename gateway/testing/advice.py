@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from gateway.core.apps import for_the_model
+from gateway.core.fact_words import plain
 from gateway.core.model.json_values import as_object
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue.faults import faults
 from gateway.core.tools.catalogue.names import NameRules
 from gateway.core.tools.catalogue.repair import is_object_schema, unusable
-from gateway.core.wording import plain
 
 RULES: Mapping[str, str] = {
     "image-no-type": "An image has to say its mimeType: typed clients refuse the whole result without it.",

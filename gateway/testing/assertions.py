@@ -14,9 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from gateway.core.fact_words import counted, plain
 from gateway.core.model.json_values import is_object
 from gateway.core.profiles.match_profile import known_name
-from gateway.core.wording import counted, plain
 from gateway.hosts.simulators.host import SimulatedHost
 from gateway.hosts.simulators.hosts import SIMULATORS
 from gateway.hosts.simulators.originals import original_images

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gateway.core.apps import SCHEME, pages
+from gateway.core.fact_words import pixel_words, plain, size_words
 from gateway.core.model.blocks import (
     AudioBlock,
     Block,
@@ -19,7 +20,6 @@ from gateway.core.model.envelope import Envelope
 from gateway.core.model.json_size import wire_chars
 from gateway.core.model.media_types import family, normalise
 from gateway.core.results.lift_result import lift
-from gateway.core.wording import pixel_words, plain, size_words
 from gateway.hosts.simulators.base64_runs import base64_runs
 from gateway.hosts.simulators.readable_text import openings, words
 from gateway.testing.advice import Advice, promised

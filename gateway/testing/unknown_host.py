@@ -1,9 +1,9 @@
 """What to say of a host that cannot be simulated: the one sentence of `assert_seen` and of `mcp-gateway check`."""
 
 from gateway.config.builtin_profiles import builtin_profiles
+from gateway.core.fact_words import plain
 from gateway.core.near_names import did_you_mean
 from gateway.core.profiles.match_profile import known_name
-from gateway.core.wording import plain
 from gateway.hosts.simulators.hosts import FIRST, SIMULATORS
 
 

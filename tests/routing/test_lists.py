@@ -1,6 +1,7 @@
 """What is said of merged lists as a whole, uris that two upstreams claim, user interfaces, and introductions."""
 
 import logging
+import threading
 from typing import Any
 
 import pytest
@@ -9,8 +10,10 @@ from gateway.config.gateway_settings import GatewaySettings
 from gateway.config.schema import Settings
 from gateway.core.model.caller import Caller
 from gateway.core.profiles.profile import InstructionRules, Match, Profile
+from gateway.core.tools.catalogue.repair import repaired_resource
 from gateway.core.tools.instructions import Introductions
 from gateway.errors import UnknownResource, UpstreamRefused
+from gateway.routing import resources as resources_module
 from gateway.routing.upstream_instructions import introductions
 from gateway.upstream import UpstreamState
 
@@ -96,6 +99,29 @@ async def test_a_list_with_stored_content_in_it_may_not_be_kept(router: Any, fak
 
 
 # -- resources ---------------------------------------------
+
+
+@pytest.mark.parametrize("size", [0, 40_000], ids=["small", "large"])
+async def test_a_list_is_repaired_once_until_it_changes_and_a_large_one_beside_the_loop(
+    router: Any, fake_upstream: Any, monkeypatch: pytest.MonkeyPatch, size: int
+):
+    threads: list[int] = []
+
+    def noted(declared: Any, key: str) -> Any:
+        threads.append(threading.get_ident())
+        return repaired_resource(declared, key)
+
+    monkeypatch.setattr(resources_module, "repaired_resource", noted)
+    declared = [{"uri": "note://x", "name": "x", "description": "d" * size}]
+    notes = fake_upstream("n", resource_list=declared)
+    gateway = router(notes)
+    for _ in range(3):
+        first = (await gateway.respond("resources/list", {}, HOST))["resources"][0]
+    assert len(threads) == 1
+    assert (threads[0] != threading.get_ident()) is (size > 0)
+    notes.resource_list = [{**declared[0], "name": "y"}]
+    again = (await gateway.respond("resources/list", {}, HOST))["resources"][0]
+    assert (first["name"], again["name"], len(threads)) == ("x", "y", 2)
 
 
 async def test_of_two_upstreams_that_claim_a_uri_the_first_is_asked_and_it_is_said_once(

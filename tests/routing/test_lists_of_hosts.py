@@ -19,7 +19,7 @@ from gateway.core.profiles.profile import ProfileSource
 from gateway.routing import Router
 from gateway.runtime import open_gateway
 from gateway.upstream import UpstreamState
-from gateway.upstream.transports.failures import Vacated
+from gateway.upstream.transports.causes import Vacated
 
 pytestmark = pytest.mark.anyio
 

@@ -1,6 +1,8 @@
 """Prompts and completions: merged, and asked for where they are."""
 
 import logging
+import threading
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -9,6 +11,9 @@ import pytest
 from gateway.config.gateway_settings import GatewaySettings
 from gateway.config.schema import Settings
 from gateway.core.model.caller import Caller
+from gateway.core.model.grant import Grant
+from gateway.core.model.toolset_scope import ToolsetScope
+from gateway.core.tools.catalogue import build_prompts
 from gateway.errors import InvalidRequest, UnknownPrompt, UpstreamRefused, UpstreamUnavailable
 from gateway.upstream import UpstreamState
 
@@ -61,6 +66,27 @@ async def test_another_prefix_counts_at_once_and_is_told(router: Any, fake_upstr
     gateway.reconfigure(settings, profiles, shaper)
     assert names(await gateway.respond("prompts/list", {}, PLAIN)) == ["x"]
     assert heard == ["tools", "prompts"]
+
+
+@pytest.mark.parametrize(("size", "is_beside"), [(1, False), (4_000, True)], ids=["small", "large"])
+async def test_large_lists_of_prompts_are_merged_beside_the_loop_and_once_for_all_who_reach_the_same(
+    router: Any, fake_upstream: Any, monkeypatch: pytest.MonkeyPatch, size: int, is_beside: bool
+):
+    threads: list[int] = []
+
+    def noted(*given: Any) -> Any:
+        threads.append(threading.get_ident())
+        return build_prompts(*given)
+
+    monkeypatch.setattr("gateway.routing.prompts.build_prompts", noted)
+    notes = fake_upstream("notes", prompt_list=[{"name": f"p{n}", "description": "d" * 20} for n in range(size)])
+    gateway = router(notes)
+    some = replace(PLAIN, grant=Grant(within=(ToolsetScope("one", prompts=("notes__p0",)),)))
+    for caller in (PLAIN, some, PLAIN, some):
+        listed = await gateway.respond("prompts/list", {}, caller)
+        assert len(listed["prompts"]) in (size, 1)
+    assert len(threads) == 2
+    assert (threading.get_ident() not in threads) is is_beside
 
 
 async def test_a_list_of_prompts_is_one_page(router: Any, fake_upstream: Any):

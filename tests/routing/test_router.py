@@ -1,14 +1,17 @@
 import logging
+import threading
 from dataclasses import replace
 from typing import Any
 
 import anyio
 import pytest
+from anyio import from_thread
 
 from gateway.config.upstream_settings import Timeouts, ToolsSettings, ToolTimeouts, UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.change import Change
 from gateway.core.model.grant import Grant
+from gateway.core.tools.catalogue import faults
 from gateway.errors import (
     InvalidRequest,
     ProfileError,
@@ -184,6 +187,100 @@ async def test_the_catalogue_of_a_caller_says_what_was_changed(router: Any, fake
     assert len(catalogue.problems) == 1
 
 
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """What the schemas that are judged have as their title, and in which thread each is, as often as it is."""
+    found: list[tuple[str, int]] = []
+    judge = faults.faults
+
+    def noted(schema: Any) -> Any:
+        found.append((schema.get("title", ""), threading.get_ident()))
+        return judge(schema)
+
+    monkeypatch.setattr(faults, "faults", noted)
+    return found
+
+
+def titled(count: int, size: int = 0) -> list[dict[str, Any]]:
+    """Tools, each with a schema of its own that has a title, and of at least so many characters."""
+    return [tool(f"t{n}", inputSchema={**SCHEMA, "title": f"s{n}", "description": "d" * size}) for n in range(count)]
+
+
+@pytest.mark.parametrize("size", [0, 20_000], ids=["small", "large"])
+async def test_a_schema_is_judged_once_for_all_profiles_and_again_when_the_list_has_changed(
+    router: Any, fake_upstream: Any, judged: list[tuple[str, int]], size: int
+):
+    charts = fake_upstream("charts", titled(3, size))
+    gateway = router(charts)
+
+    async def judged_for_all() -> list[str]:
+        for name in ("default", "codex", "few", "strict", "strict-chat"):
+            listed = await gateway.respond("tools/list", {}, Caller(revision="2025-11-25", profile=name))
+            assert len(listed["tools"]) == 3
+        return sorted(title for title, _ in judged if title)
+
+    assert await judged_for_all() == ["s0", "s1", "s2"]
+    charts.tool_list = titled(3, size)
+    gateway.upstream_changed("charts", "tools")
+    assert await judged_for_all() == ["s0", "s0", "s1", "s1", "s2", "s2"]
+
+
+@pytest.mark.parametrize(
+    ("tools", "is_beside"),
+    [(titled(3), False), (titled(1, 40_000), True), (titled(300, 100), True)],
+    ids=["small", "one large", "many"],
+)
+async def test_a_large_list_is_judged_beside_the_loop_and_a_small_one_at_once(
+    router: Any, fake_upstream: Any, judged: list[tuple[str, int]], tools: Any, is_beside: bool
+):
+    gateway = router(fake_upstream("charts", tools))
+    await gateway.respond("tools/list", {}, PLAIN)
+    threads = [thread for title, thread in judged if title]
+    assert len(threads) == len(tools)
+    assert (threading.get_ident() not in threads) is is_beside
+
+
+SCOPED = Caller(revision="2025-11-25", grant=Grant(scoped=(("charts__*", ("draw",)),)))
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda gateway: gateway.respond("tools/call", {"name": "charts__t0"}, PLAIN),
+        lambda gateway: gateway.respond("prompts/get", {"name": "charts__x"}, replace(PLAIN, profile="viewer")),
+        lambda gateway: gateway.check_scopes({"name": "nothing"}, SCOPED),
+        lambda gateway: gateway.state_of({"name": "charts__t0"}, PLAIN),
+    ],
+    ids=["call", "prompt", "scopes", "state"],
+)
+async def test_nothing_that_a_host_asks_judges_a_large_list_on_the_loop(
+    router: Any, fake_upstream: Any, judged: list[tuple[str, int]], ask: Any
+):
+    charts = fake_upstream("charts", titled(3, 20_000), prompt_list=[{"name": "x"}])
+    await ask(router(charts))
+    assert sorted(title for title, _ in judged if title) == ["s0", "s1", "s2"]
+    assert threading.get_ident() not in {thread for _, thread in judged}
+
+
+async def test_a_large_list_that_changes_all_the_time_is_answered_and_never_holds_the_loop(
+    router: Any, fake_upstream: Any, judged: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+):
+    charts = fake_upstream("charts", titled(3, 20_000))
+    gateway = router(charts)
+    judge = faults.faults
+
+    def announced(schema: Any) -> Any:
+        from_thread.run_sync(gateway.upstream_changed, "charts", "tools")
+        return judge(schema)
+
+    monkeypatch.setattr(faults, "faults", announced)
+    listed = await gateway.respond("tools/list", {}, PLAIN)
+    assert len(listed["tools"]) == 3
+    assert threading.get_ident() not in {thread for _, thread in judged}
+    charts.tool_list = titled(2, 20_000)
+    assert len((await gateway.respond("tools/list", {}, PLAIN))["tools"]) == 2, "it was not kept"
+
+
 async def test_tools_left_out_are_reported_once(router: Any, fake_upstream: Any, caplog: pytest.LogCaptureFixture):
     gateway = router(fake_upstream("charts", [{"name": "x\x1b[2J"}, tool("draw")]))
     with caplog.at_level(logging.INFO):
@@ -354,6 +451,31 @@ async def test_an_upstreams_own_error_is_passed_on_as_it_is(router: Any, fake_up
     with pytest.raises(UpstreamRefused) as caught:
         await gateway.respond("tools/call", {"name": "charts__draw"}, PLAIN)
     assert caught.value.wire() == {"code": -32099, "message": "no", "data": {"detail": 1}}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "closed", "hint"),
+    [
+        ({"colour": "red"}, {}, "['colour' is not an argument of draw by its schema: did you mean 'color'?]"),
+        ({"zebra": 1}, {}, None),
+        ({"color": "red"}, {}, None),
+        ({"colour": "red"}, {"additionalProperties": True}, None),
+        ({"colour": "red"}, {"anyOf": [{"required": ["color"]}]}, None),
+    ],
+)
+async def test_a_tools_error_names_the_argument_that_was_probably_meant(
+    router: Any, fake_upstream: Any, arguments: dict[str, Any], closed: dict[str, Any], hint: str | None
+):
+    schema = {"type": "object", "properties": {"color": {"type": "string"}}, **closed}
+    charts = fake_upstream("charts", [tool("draw", inputSchema=schema)])
+    gateway = router(charts)
+    failed = {"content": [{"type": "text", "text": "bad input"}], "isError": True}
+    charts.answer = lambda method, params: failed
+    params = {"name": "charts__draw", "arguments": arguments}
+    result = await gateway.respond("tools/call", params, MODERN)
+    assert [block["text"] for block in result["content"]] == ["bad input", *([] if hint is None else [hint])]
+    charts.answer = lambda method, params: {"content": [{"type": "text", "text": "fine"}]}
+    assert len((await gateway.respond("tools/call", params, MODERN))["content"]) == 1
 
 
 async def test_the_gateways_own_tools_are_called_for_the_caller_and_only_where_offered(router: Any, fake_upstream: Any):

@@ -367,6 +367,7 @@ async def test_the_tool_shows_nothing_that_is_not_as_described(router: Any, fake
         (FRONT.replace("[1, null]", "[true, null]"), "metadata in its frontmatter is not"),
         ("name: [\n", "is not YAML"),
         (None, "it has no frontmatter"),
+        (FRONT + f"more: [{'1,' * 40_000}]\n", "its frontmatter is longer than"),
     ],
 )
 async def test_the_tool_shows_no_skill_whose_frontmatter_differs_from_its_entry(

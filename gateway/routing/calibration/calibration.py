@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, NamedTuple
 
+from gateway.core.fact_words import plain
 from gateway.core.model.caller import Caller
 from gateway.core.model.effects import MediaWork
 from gateway.core.model.json_values import is_list
@@ -23,7 +24,7 @@ from gateway.core.profiles.calibrate_profile import (
     is_meant,
 )
 from gateway.core.profiles.profile import Profile, ProfileSource
-from gateway.core.wording import failure_text, plain
+from gateway.core.wording import failure_text
 from gateway.errors import GatewayError, InvalidRequest
 from gateway.routing.calibration import wording
 from gateway.routing.calibration.declarations import DECLARED

@@ -8,11 +8,12 @@ from typing import Any
 
 from gateway.config.code_mode_settings import CodeModeSettings
 from gateway.content.store import ContentStore
+from gateway.core.fact_words import plain
 from gateway.core.model.json_values import as_object
 from gateway.core.model.wire import WireObject, text_result
+from gateway.core.own_names import OWN_TOOLS, RUN_TOOL
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue import OWN, Catalogue
-from gateway.core.wording import OWN_TOOLS, RUN_TOOL, plain
 from gateway.routing.code_mode.declaration import MOST_CODE, RUN, declared, signatures
 from gateway.routing.code_mode.media import MediaShelf
 from gateway.routing.code_mode.script_run import CallTool, ScriptRun

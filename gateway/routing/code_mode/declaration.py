@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from gateway.core.fact_words import counted
+from gateway.core.own_names import RUN_TOOL
 from gateway.core.tokens import text_tokens
 from gateway.core.tools.signatures import one_line
-from gateway.core.wording import RUN_TOOL, counted
 from gateway.routing.code_mode.script_tools import ScriptTool
 
 MOST_CODE = 100_000

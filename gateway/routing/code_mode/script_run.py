@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 import anyio
 
 from gateway.config.code_mode_settings import CodeModeSettings
+from gateway.core.fact_words import counted, plain, size_words
 from gateway.core.model.json_values import as_list, as_object, is_list
-from gateway.core.wording import RUN_TOOL, counted, plain, size_words
+from gateway.core.own_names import RUN_TOOL
 from gateway.errors import GatewayError
 from gateway.routing.code_mode.media import MediaShelf
 from gateway.routing.code_mode.script_tools import ScriptTool

@@ -5,10 +5,10 @@ from typing import Any
 
 from anyio import to_thread
 
+from gateway.core.fact_words import plain
 from gateway.core.model.blocks import AudioBlock, Block, Found, ImageBlock, LinkBlock, ResourceBlock, TextBlock
 from gateway.core.model.envelope import Envelope
 from gateway.core.results.lift_result import lift
-from gateway.core.wording import plain
 from gateway.routing.code_mode.media import MediaShelf
 from gateway.sandbox.faults import ScriptFault
 from gateway.sandbox.media import Media

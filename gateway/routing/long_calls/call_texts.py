@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from gateway.core.wording import CANCEL_TOOL, WAIT_TOOL, failure_text, plain
+from gateway.core.fact_words import plain
+from gateway.core.own_names import CANCEL_TOOL, WAIT_TOOL
+from gateway.core.wording import failure_text
 from gateway.routing.long_calls.long_call import LongCall, Progress
 
 _CALL = {

@@ -5,9 +5,9 @@ from typing import Any
 
 import anyio
 
+from gateway.core.fact_words import plain
 from gateway.core.model.caller import Caller
 from gateway.core.model.wire import text_result
-from gateway.core.wording import plain
 from gateway.errors import UnknownLongCall
 from gateway.routing.long_calls import call_texts
 from gateway.routing.long_calls.kept_outcome import KeptOutcome, read_outcome

@@ -6,12 +6,14 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, Protocol
 
+from gateway.core.fact_words import plain
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_size import MANY_VALUES, size_of
 from gateway.core.model.json_values import as_object
 from gateway.core.model.wire import text_result
+from gateway.core.own_names import CANCEL_TOOL, RUN_TOOL, WAIT_TOOL
 from gateway.core.tools.catalogue import OWN, Catalogue, Route
-from gateway.core.wording import CANCEL_TOOL, RUN_TOOL, WAIT_TOOL, failure_text, plain
+from gateway.core.wording import failure_text
 from gateway.errors import StateUnavailable, UnknownLongCall
 from gateway.routing.long_calls import call_texts
 from gateway.routing.long_calls.calls_elsewhere import CallsElsewhere

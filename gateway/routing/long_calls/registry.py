@@ -11,9 +11,9 @@ import anyio
 from anyio.abc import TaskGroup
 
 from gateway.config.long_call_settings import LongCallSettings
+from gateway.core.fact_words import plain
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_size import Size
-from gateway.core.wording import plain
 from gateway.errors import GatewayError, UnknownLongCall
 from gateway.routing.long_calls.kept_outcome import outcome_json
 from gateway.routing.long_calls.long_call import LongCall

@@ -7,10 +7,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.content.store import handle_from
+from gateway.core.fact_words import plain
 from gateway.core.model.effects import Crop
-from gateway.core.model.json_values import is_object
-from gateway.core.wording import plain
+from gateway.core.model.json_values import as_object, is_object
 from gateway.errors import InvalidRequest
+
+
+def refuse_unknown(arguments: Mapping[str, Any], tool: Mapping[str, Any]) -> None:
+    """Refuse arguments that a tool does not have, unless they are null: the model meant something else by them."""
+    known = as_object(tool["inputSchema"].get("properties"))
+    unknown = next((name for name, value in arguments.items() if name not in known and value is not None), None)
+    if unknown is not None:
+        shown = plain(unknown, 60)
+        raise InvalidRequest(f"{tool['name']} has no argument {shown!r}", remedy=f"it takes {', '.join(known)}")
 
 
 def text_in(arguments: Mapping[str, Any], name: str) -> str | None:

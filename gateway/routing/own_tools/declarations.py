@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gateway.core.wording import READ_TOOL, VIEW_TOOL
+from gateway.core.own_names import READ_TOOL, VIEW_TOOL
 
 DEFAULT_LIMIT = 20_000
 """Default number of characters that one call of `gateway_read` returns."""

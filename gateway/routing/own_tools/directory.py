@@ -3,8 +3,8 @@
 from typing import Any
 
 from gateway.content.store import URI_SCHEME, ContentStore
+from gateway.core.own_names import CONTENT_PROMPT
 from gateway.core.tools.inputs import directory_note
-from gateway.core.wording import CONTENT_PROMPT
 from gateway.errors import InvalidRequest
 
 DIRECTORY_URI = f"{URI_SCHEME}directory"

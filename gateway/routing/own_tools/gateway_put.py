@@ -16,8 +16,9 @@ from gateway.content.fetch import Fetched, clean_name, peeked, percent_decoded, 
 from gateway.content.links.content_json import content_as_json
 from gateway.content.links.content_linker import ContentLinker
 from gateway.content.store import ContentStore, Stored
+from gateway.core.fact_words import join_facts, plain, size_words
 from gateway.core.model import base64_text
-from gateway.core.wording import PUT_TOOL, VIEW_TOOL, join_facts, plain, size_words
+from gateway.core.own_names import PUT_TOOL, VIEW_TOOL
 from gateway.errors import InvalidRequest
 from gateway.routing.own_tools import wording
 from gateway.routing.own_tools.arguments import text_in

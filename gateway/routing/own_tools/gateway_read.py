@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pybase64
 
 from gateway.content.store import URI_SCHEME, ContentStore, fetch_bytes, handle_from
+from gateway.core.fact_words import join_facts, pixel_words, plain, size_words
 from gateway.core.model import base64_text, media_types
 from gateway.core.model.effects import MediaWork, QueryJson, ReadDocument
 from gateway.core.model.json_size import wire_chars
@@ -15,7 +16,7 @@ from gateway.core.model.json_values import objects_in
 from gateway.core.profiles.profile import Profile
 from gateway.core.tokens import text_tokens
 from gateway.core.tools.catalogue import OWN
-from gateway.core.wording import embedded_text, join_facts, page_mark, pixel_words, plain, size_words
+from gateway.core.wording import embedded_text, page_mark
 from gateway.errors import ContentError, InvalidRequest, MediaError
 from gateway.routing.own_tools import wording
 from gateway.routing.own_tools.arguments import handle_in, number_in, text_in

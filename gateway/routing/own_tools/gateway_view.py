@@ -7,11 +7,12 @@ from typing import Any
 import pybase64
 
 from gateway.content.store import ContentStore, fetch_bytes
+from gateway.core.fact_words import page_count, plain, size_words
 from gateway.core.model import media_types
 from gateway.core.model.effects import Crop, Failed, FitImage, Fitted, ImageTarget, MediaWork, ReadDocument, RenderPages
 from gateway.core.model.media_types import PixelSize, SniffedType
+from gateway.core.own_names import READ_TOOL
 from gateway.core.profiles.profile import Profile
-from gateway.core.wording import READ_TOOL, page_count, plain, size_words
 from gateway.errors import InvalidRequest, MediaError
 from gateway.routing.own_tools import wording
 from gateway.routing.own_tools.arguments import crop_in, handle_in, number_in

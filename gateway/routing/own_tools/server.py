@@ -7,12 +7,14 @@ from typing import Any, cast
 import pybase64
 
 from gateway.content.store import ContentStore, Stored, fetch_bytes
+from gateway.core.fact_words import plain
 from gateway.core.model import media_types
 from gateway.core.model.effects import MediaWork
 from gateway.core.model.wire import text_result
+from gateway.core.own_names import PUT_TOOL, VIEW_TOOL
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue import OWN
-from gateway.core.wording import PUT_TOOL, VIEW_TOOL, failure_text, plain
+from gateway.core.wording import failure_text
 from gateway.errors import (
     ExpiredHandle,
     GatewayError,
@@ -23,6 +25,7 @@ from gateway.errors import (
     UnknownResource,
     UnknownTool,
 )
+from gateway.routing.own_tools.arguments import refuse_unknown
 from gateway.routing.own_tools.declarations import TOOLS
 from gateway.routing.own_tools.directory import DIRECTORY_URI, PROMPTS, RESOURCE, directory_prompt, read_directory
 from gateway.routing.own_tools.gateway_put import PutTool
@@ -103,7 +106,8 @@ class OwnToolsServer:
         self, params: Mapping[str, Any], owner: str, profile: Profile, read_resource: ReadResource
     ) -> dict[str, Any]:
         name, given = params.get("name"), params.get("arguments")
-        if not any(tool["name"] == name for tool in self._tools):
+        tool = next((tool for tool in self._tools if tool["name"] == name), None)
+        if tool is None:
             raise UnknownTool(f"the gateway has no tool named {plain(str(name), 100)!r}")
         try:
             if given is not None and not isinstance(given, Mapping):
@@ -112,6 +116,7 @@ class OwnToolsServer:
             if name == PUT_TOOL and self._put_tool is not None:
                 viewable = profile.image.show == "native" and profile.tools.helpers
                 return await self._put_tool.put(arguments, owner=owner, viewable=viewable)
+            refuse_unknown(arguments, tool)
             if name == VIEW_TOOL:
                 return {"content": await view(arguments, self._store, self._media, profile, owner=owner)}
             sources = Sources(self._store, self._media, read_resource)

@@ -1,8 +1,10 @@
 """Sentences that the gateway's own tools address to a model."""
 
+from gateway.core.fact_words import counted, join_facts, pixel_words, plain, size_words
 from gateway.core.model.effects import Crop
 from gateway.core.model.media_types import PixelSize
-from gateway.core.wording import VIEW_TOOL, counted, join_facts, pixel_words, plain, scaled, size_words
+from gateway.core.own_names import VIEW_TOOL
+from gateway.core.wording import scaled
 
 
 def shown_whole(handle: str, original: PixelSize | None, shown: PixelSize | None) -> str:

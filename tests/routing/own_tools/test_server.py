@@ -103,3 +103,22 @@ async def test_other_tools_and_methods_are_unknown(own_tools: OwnToolsServer):
 async def test_arguments_that_are_no_object_are_an_error_in_words(own_tools: OwnToolsServer):
     result = await own_tools.request("tools/call", {"name": "gateway_read", "arguments": [1]}, owner="ann")
     assert result == {"content": [{"type": "text", "text": "[arguments must be an object]"}], "isError": True}
+
+
+@pytest.mark.parametrize(("tool", "takes"), [("gateway_view", "handle"), ("gateway_read", "uri")])
+async def test_an_argument_that_a_tool_does_not_have_is_refused_and_named(
+    own_tools: OwnToolsServer, store: MemoryStore, tool: str, takes: str
+):
+    """Passed over, it would cost the whole picture once more: `region` is meant to be `crop`."""
+    stored = await store.put(b"abc", owner="ann", media_type="text/plain")
+    given = {"handle": stored.handle, "region\x1b": [0, 0, 5, 5]}
+    refused = await own_tools.request("tools/call", {"name": tool, "arguments": given}, owner="ann")
+    assert refused["isError"]
+    said = refused["content"][0]["text"]
+    assert f"{tool} has no argument " in said
+    assert "region" in said
+    assert "\x1b" not in said
+    assert takes in said
+    absent = {"handle": stored.handle, "region": None}
+    taken = await own_tools.request("tools/call", {"name": "gateway_read", "arguments": absent}, owner="ann")
+    assert not taken.get("isError")
