@@ -12,7 +12,7 @@ from gateway.admission.capacity import Capacity, capacity
 from gateway.admission.fair_queue import FairQueue, NoSeat, WhyNot
 from gateway.admission.pressure import BIG_BYTES, MemoryLevel, Pressure
 from gateway.config.overload_settings import OverloadSettings
-from gateway.core.wording import size_words
+from gateway.core.fact_words import size_words
 from gateway.errors import Overloaded
 from gateway.system.background_tasks import background_tasks
 

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 import anyio
 
-from gateway.core.wording import size_words
+from gateway.core.fact_words import size_words
 from gateway.system.memory_limit import ControlGroup, MemoryUse, memory_uses
 
 PERIOD = 0.25

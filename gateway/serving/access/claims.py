@@ -1,6 +1,5 @@
 """The claims of an access token: whether they hold for this gateway, now, and whom they identify."""
 
-import math
 import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
@@ -9,6 +8,7 @@ from gateway.config.issuer_settings import IssuerSettings
 from gateway.config.setting_types import RESERVED_PRINCIPALS
 from gateway.core.model.claims import claim_in
 from gateway.core.model.grant import Grant
+from gateway.core.model.json_safe import is_finite
 from gateway.core.model.json_values import is_list
 from gateway.serving.access.identified import Fault, Identified
 
@@ -180,6 +180,6 @@ def _moment(claims: Mapping[str, Any], name: str) -> float | None:
     value = claims.get(name)
     if value is None:
         return None
-    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+    if not is_finite(value):
         raise TokenRefused("wrong", f"it has a time that is none ({name})")
     return float(value)

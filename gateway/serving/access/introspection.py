@@ -55,6 +55,10 @@ class Introspection:
                     self._keep(key, found)
         return found if _is_right(found) else None
 
+    def knows(self, token: str) -> bool:
+        """Whether a token has been a valid one, as far as that is remembered."""
+        return hash_of(token) in self._right
+
     def _remembered(self, key: str) -> Mapping[str, Any] | None:
         until, found = self._right.get(key) or self._wrong.get(key) or (float("-inf"), None)
         return found if self._clock() < until else None

@@ -2,18 +2,19 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
+import anyio
 import jwt
 
 from gateway.config.issuer_settings import IssuerSettings
 from gateway.core.model.json_values import as_object, as_text
 from gateway.errors import FetchFailed, FetchRefused
 from gateway.serving.access.claims import Audience, TokenRefused, check_claims, identify
-from gateway.serving.access.identified import Fault, Identified, TokenVerifier
+from gateway.serving.access.identified import Fault, Identified
 from gateway.serving.access.introspection import Introspection
 from gateway.serving.access.read_json import read_json
 from gateway.serving.access.signing_keys import SigningKeys
@@ -23,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 _LONGEST_TOKEN = 16_384
 _LONGEST_KEY_ID = 500
+_PATIENCE = 1.0
+"""Seconds after which the next issuer is asked about a token, besides one that has not answered yet."""
 _TYPES = frozenset({"at+jwt", "jwt"})
 """Types of tokens in their header (RFC 9068); many servers name none."""
 
@@ -36,10 +39,21 @@ class Issuers:
         self._public_url = public_url
         self._by_name: dict[str, Issuer] = {}
 
-    @property
-    def verifiers(self) -> Iterable[TokenVerifier]:
-        """The issuers, in the order of the configuration; those that are asked about each token come last."""
-        return sorted(self._by_name.values(), key=_is_asked)
+    async def verify(self, token: str) -> Identified | Fault | None:
+        """Return whom a token identifies, or what is wrong with it; None if it is of none of the issuers.
+
+        They come in the order of the configuration. Those that are asked about each token come last, the one that knew
+        it before the others. One that does not answer soon does not keep the next one from being asked.
+        """
+        found: Identified | Fault | None = None
+        for one in [one for one in self._by_name.values() if not one.is_asked]:
+            found = await one.verify(token) or found
+            if _is_over(found):
+                return found
+        asked = [one for one in self._by_name.values() if one.is_asked]
+        inquiry = _Inquiry(token, sorted(asked, key=lambda one: not one.knows(token)))
+        await inquiry.ask()
+        return inquiry.outcome or found
 
     @property
     def urls(self) -> tuple[str, ...]:
@@ -83,6 +97,15 @@ class Issuer:
         self._keys = SigningKeys(self._read_keys)
         self._asked = _introspection(settings)
         self._lines = RepeatedLines(logger)
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether it is asked about each token."""
+        return self._asked is not None
+
+    def knows(self, token: str) -> bool:
+        """Whether it has said of a token that it is valid."""
+        return self._asked is not None and self._asked.knows(token)
 
     async def verify(self, token: str) -> Identified | Fault | None:
         """Return whom a token of this issuer identifies, or what is wrong with it; None if it is not of this issuer."""
@@ -152,8 +175,52 @@ class Issuer:
         raise FetchFailed(f"{issuer} has no metadata that names it and its keys", remedy="see access.issuers, jwks_url")
 
 
-def _is_asked(issuer: Issuer) -> bool:
-    return issuer.settings.introspection_url is not None
+class _Inquiry:
+    """Asks issuers about one token, one after the other, without waiting long for those before."""
+
+    def __init__(self, token: str, issuers: Sequence[Issuer]) -> None:
+        self._token = token
+        self._issuers = issuers
+        self._said: dict[Issuer, Identified | Fault | None] = {}
+
+    @property
+    def outcome(self) -> Identified | Fault | None:
+        """Whom the token identifies, if anybody knows that; or else what the first says that is wrong with it.
+
+        While one before has not answered, it may still be known there: that counts as unavailable.
+        """
+        known = (found for found in self._said.values() if isinstance(found, Identified))
+        if (found := next(known, None)) is not None:
+            return found
+        for issuer in self._issuers:
+            if issuer not in self._said:
+                return "unavailable"
+            if _is_over(found := self._said[issuer]):
+                return found
+        return "unavailable" if "unavailable" in self._said.values() else None
+
+    async def ask(self) -> None:
+        """Ask them until the outcome is certain."""
+        async with anyio.create_task_group() as tasks:
+
+            async def ask(issuer: Issuer, answered: anyio.Event) -> None:
+                self._said[issuer] = await issuer.verify(self._token)
+                answered.set()
+                if _is_over(self.outcome):
+                    tasks.cancel_scope.cancel()
+
+            for issuer in self._issuers:
+                answered = anyio.Event()
+                tasks.start_soon(ask, issuer, answered)
+                with anyio.move_on_after(_PATIENCE):
+                    await answered.wait()
+                if _is_over(self.outcome):
+                    return
+
+
+def _is_over(found: Identified | Fault | None) -> bool:
+    """Whether it is known whose a token is; while an issuer cannot say, it may still be another's."""
+    return found not in (None, "unavailable")
 
 
 def _introspection(settings: IssuerSettings) -> Introspection | None:

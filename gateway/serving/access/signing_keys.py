@@ -50,7 +50,9 @@ class SigningKeys:
         Raises:
             FetchFailed, FetchRefused: no keys are known, and the issuer cannot be asked at present.
         """
-        if self._is_due(key_id, algorithm):
+        # An issuer may be slow: while one token waits for newer keys, others whose key is known do not.
+        is_waited_for = self._reading.locked() and self._is_known(key_id, algorithm)
+        if self._is_due(key_id, algorithm) and not is_waited_for:
             async with self._reading:
                 if self._is_due(key_id, algorithm):  # nobody else has asked meanwhile
                     await self._refresh()
@@ -62,6 +64,9 @@ class SigningKeys:
     def _is_due(self, key_id: str | None, algorithm: str) -> bool:
         now = self._clock()
         return now >= self._next_at and (now >= self._stale_at or (key_id, algorithm) not in self._keys)
+
+    def _is_known(self, key_id: str | None, algorithm: str) -> bool:
+        return self._clock() < self._gone_at and (key_id, algorithm) in self._keys
 
     async def _refresh(self) -> None:
         try:

@@ -175,21 +175,21 @@ class Access:
         return "expired" if found is not None and self._seconds_left(found) <= 0 else found
 
     async def _verified(self, token: str) -> Identified | Fault:
+        for verifier, _ in self._added:
+            if (found := await verifier.verify(token)) is not None:
+                return self._known(found, None)
         # One of ours that was removed, or is sent where it does not belong, is nobody else's business.
-        is_own = token.startswith((_PREFIX, ACCESS_PREFIX, REFRESH_PREFIX))
-        foreign = () if self._issuers is None or is_own else self._issuers.verifiers
-        fault: Fault = "wrong"
-        for verifier in (*(one for one, _ in self._added), *foreign):
-            found = await verifier.verify(token)
-            if isinstance(found, Identified):
-                if found.issuer is not None:
-                    self._remember(token if verifier in foreign else None, found)
-                return self._scoped(found)
-            if found == "unavailable" and verifier in foreign:
-                fault = found  # unless it is a token of another issuer
-            elif found is not None:
-                return found
-        return fault
+        if self._issuers is None or token.startswith((_PREFIX, ACCESS_PREFIX, REFRESH_PREFIX)):
+            return "wrong"
+        return self._known(await self._issuers.verify(token) or "wrong", token)
+
+    def _known(self, found: Identified | Fault, token: str | None) -> Identified | Fault:
+        """Return whom a verifier knows, as the settings have it. `token`: the text, if it is an issuer's."""
+        if not isinstance(found, Identified):
+            return found
+        if found.issuer is not None:
+            self._remember(token, found)
+        return self._scoped(found)
 
     def came_with(self, principal: str) -> CameWith | None:
         """Return the latest token of an issuer that a principal has sent, if it is still valid; or its login's claims.

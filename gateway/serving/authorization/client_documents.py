@@ -19,8 +19,8 @@ from mcp.server.auth.provider import RegistrationError
 
 from gateway.config.content_settings import FetchSettings
 from gateway.content.fetch import fetch
+from gateway.core.fact_words import plain
 from gateway.core.model.json_values import as_object
-from gateway.core.wording import plain
 from gateway.errors import FetchError
 from gateway.serving.authorization.clients import Client, described_client
 

@@ -9,8 +9,8 @@ from typing import Any
 from mcp.server.auth.provider import RegistrationError
 from mcp.shared.auth import OAuthClientInformationFull
 
+from gateway.core.fact_words import plain
 from gateway.core.model.json_values import as_list, as_text
-from gateway.core.wording import plain
 from gateway.errors import StateUnavailable
 from gateway.routing.replica_port import SharedLimit, SharedUse
 from gateway.serving.authorization.approvals import digest

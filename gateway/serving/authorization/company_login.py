@@ -19,9 +19,9 @@ from urllib.parse import quote, urlencode, urlsplit
 import jwt
 
 from gateway.config.authorization_settings import OidcSettings
+from gateway.core.fact_words import plain
 from gateway.core.model.claims import claim_in
 from gateway.core.model.json_values import as_list, as_text
-from gateway.core.wording import plain
 from gateway.errors import FetchError
 from gateway.serving.access.read_json import post_form, read_json
 from gateway.serving.access.signing_keys import SigningKeys

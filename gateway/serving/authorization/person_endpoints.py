@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from gateway.config.authorization_settings import AuthorizationServerSettings
-from gateway.core.wording import plain
+from gateway.core.fact_words import plain
 from gateway.errors import StateUnavailable
 from gateway.routing.replica_port import SharedUse
 from gateway.serving.authorization import pages

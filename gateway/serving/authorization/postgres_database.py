@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import anyio
 from anyio import to_thread
 
+from gateway.config.secrets import hide, longest_first
+from gateway.core.fact_words import plain
 from gateway.core.model.format_versions import newer_than
 from gateway.errors import ConfigError
 from gateway.serving.authorization.sql_database import VERSION, Rows, Transaction, statements_from
@@ -39,6 +41,11 @@ _STATEMENT_SECONDS = 5
 """Time for a statement, to wait for a lock, and for a transaction to stand still, as the server measures them."""
 _TRANSACTION_SECONDS = 10.0
 """Time for a transaction, after which a server that does not answer at all is given up."""
+_SHORTEST_SECRET = 4
+"""Characters of a password that is hidden: a shorter one would be found within other words."""
+_MOST_SAID = 10_000
+_LONGEST_WORDS = 1_000
+"""Characters of an error: what is said before, and what is logged."""
 _LOCK = 0x6D63702D67617465
 """The key of the advisory lock; in ASCII, "mcp-gate"."""
 
@@ -65,13 +72,14 @@ class PostgresDatabase:
                 "needs a package that is not installed", f"install the extra postgres: `{install_extra('postgres')}`"
             ) from None
         try:
-            conninfo_to_dict(url)
+            password = conninfo_to_dict(url).get("password")
         except psycopg.ProgrammingError:  # its words may have parts of the password
             raise _fault(
                 "is not the URL of a Postgres",
                 'write it as "postgresql://USER:PASSWORD@HOST:5432/DATABASE?sslmode=verify-full"',
             ) from None
         self._url = url
+        self._secrets = longest_first([str(password or "")], _SHORTEST_SECRET)
         self._idle: deque[psycopg.Connection[Any]] = deque()
         self._at_once = anyio.CapacityLimiter(_CONNECTIONS)
         self._availability = Availability()
@@ -101,7 +109,7 @@ class PostgresDatabase:
                 self._is_prepared = False
                 result = self._tried(work, begin)
         except (psycopg.Error, OSError, _NothingBegun) as error:
-            raise self._availability.lost(_words(error)) from error
+            raise self._availability.lost(self._words(error)) from error
         self._availability.found()
         return result
 
@@ -161,11 +169,18 @@ class PostgresDatabase:
             self._tried(lambda sql: sql.execute("SELECT 1").fetchone(), _BEGIN)
         except (psycopg.ProgrammingError, psycopg.NotSupportedError) as error:
             raise _fault(
-                f"cannot be used: {_words(error)}",
+                f"cannot be used: {self._words(error)}",
                 f"let its user create the schema {SCHEMA} (GRANT CREATE ON DATABASE), or own it",
             ) from error
         except (psycopg.Error, OSError) as error:
-            self._availability.lost(_words(error))
+            self._availability.lost(self._words(error))
+
+    def _words(self, error: Exception) -> str:
+        """Return what Postgres or libpq says, in one line. It names host and user, and no password.
+
+        A server that asks for the password as it is may repeat it, as it may be of any length.
+        """
+        return plain(hide(str(error)[:_MOST_SAID], self._secrets), _LONGEST_WORDS) or type(error).__name__
 
     def close(self) -> None:
         """Close the idle connections; the next use opens one again."""
@@ -227,11 +242,6 @@ def _prepare(connection: "psycopg.Connection[Any]") -> None:
 
 def _one(connection: "psycopg.Connection[Any]", query: str, *parameters: Any) -> Any:
     return _QuestionMarks(connection).execute(query, parameters).fetchone()["one"]
-
-
-def _words(error: Exception) -> str:
-    """Return what Postgres or libpq says, in one line. It names host and user, and no password."""
-    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _fault(words: str, remedy: str) -> ConfigError:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlencode, urlsplit
 
-from gateway.core.wording import plain
+from gateway.core.fact_words import plain
 from gateway.system.loopback import is_loopback
 
 LONGEST = 2_000

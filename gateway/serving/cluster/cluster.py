@@ -3,7 +3,7 @@
 import itertools
 import logging
 import uuid
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any
@@ -62,7 +62,7 @@ _TELLING_SECONDS = 2.0
 """How long an answer waits until the other replicas can know what it names: its host does not wait forever."""
 
 
-StateOf = Callable[[Mapping[str, Any], Caller], tuple[str, str] | None]
+StateOf = Callable[[Mapping[str, Any], Caller], Awaitable[tuple[str, str] | None]]
 
 UseOf = Callable[[Callable[[], Sequence[str]]], SharedUse]
 """Makes what counts the use of limits, given what returns the ids of the other replicas."""
@@ -94,7 +94,7 @@ class Cluster:
         self.owners = StateOwners(self.connection, self.replicas, self.index, log)
         self._tasks = TaskIndex(self.connection, self._soon, self.replicas)
         self.use: SharedUse = self._use_in_redis() if use is None else use(self._living)
-        self.upstream_of: StateOf = lambda params, caller: None
+        self.upstream_of: StateOf = _nowhere
         """Returns the upstream that a call goes to and the owner of the state there; None if there is none."""
         marks = HopMarks(self.own, partial(self.secret.key, "hop"))
         self._marks = marks
@@ -187,16 +187,16 @@ class Cluster:
         """Pass on a request without a session, if it is about what another replica has (`ClusterPort`)."""
         if HOP_SCOPE in scope:
             return False
-        there = await self._home_of_request(method, params, caller) or self._instead(method, params, caller)
+        there = await self._home_of_request(method, params, caller) or await self._instead(method, params, caller)
         return there is not None and await self._forwarded(there, scope, receive, send)
 
-    def _instead(self, method: str, params: Mapping[str, Any], caller: Callable[[], Caller]) -> Replica | None:
+    async def _instead(self, method: str, params: Mapping[str, Any], caller: Callable[[], Caller]) -> Replica | None:
         """Return a replica to begin a call at while this one is about to stop; None: here, where something of it is."""
         if self.replicas.own.state != "draining" or method != "tools/call" or self._keeps_by_principal:
             return None
         if "requestState" in params or long_call_in(params) is not None:
             return None
-        return self._staying() if self.upstream_of(params, caller()) is None else None
+        return self._staying() if await self.upstream_of(params, caller()) is None else None
 
     def _staying(self) -> Replica | None:
         """Return another replica that takes new sessions and calls, each in turn."""
@@ -222,7 +222,7 @@ class Cluster:
             return await self._home_of_task(client_of(asking), call)
         if self._keeps_by_principal and (home := await self.owners.home("", _home_name(asking.principal))) is not None:
             return home
-        state = self.upstream_of(params, asking)
+        state = await self.upstream_of(params, asking)
         return None if state is None else await self.owners.home(*state)
 
     async def _home_of_task(self, client: str, task: str) -> Replica | None:
@@ -424,6 +424,10 @@ class Cluster:
         self.owners.rewrite(self._soon, was_missed=was_missed)
         self._tasks.rewrite()
         self.use.renew()
+
+
+async def _nowhere(params: Mapping[str, Any], caller: Caller) -> None:
+    """Nothing keeps anything for a call."""
 
 
 def _home_name(principal: str) -> str:

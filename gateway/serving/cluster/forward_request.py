@@ -14,7 +14,7 @@ from gateway.core.model.json_values import as_object
 from gateway.serving.cluster.hop_mark import HEADER, HopMarks, asked_path
 from gateway.serving.cluster.replicas import Replica
 from gateway.serving.mcp.running_requests import RunningRequests
-from gateway.system.tls import closing_handshakes, ssl_context
+from gateway.system.tls import HOOKS, ssl_context
 
 logger = logging.getLogger(__name__)
 
@@ -231,6 +231,6 @@ async def forwarding_client(transport: httpx2.AsyncBaseTransport | None = None) 
         transport=transport,
         verify=ssl_context(),
         trust_env=False,
-        event_hooks={"request": [closing_handshakes]},
+        event_hooks=HOOKS,
     ) as client:
         yield client

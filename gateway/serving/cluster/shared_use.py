@@ -124,7 +124,7 @@ class RedisUse:
             pipe.incr(key)
             pipe.pexpire(key, round(seconds * 1_000))
             count, _ = await pipe.execute()
-        return int(count)
+            return int(count)
 
     def renew(self) -> None:
         """Say again how many calls run (`SharedUse.renew`)."""
@@ -139,9 +139,8 @@ class RedisUse:
         living = json.dumps(list(self._living()))
         given = (json.dumps(said), living, secrets.token_hex(8), self._own, self._lease)
         async with self._connection.reached() as redis:
-            found = await redis.eval(_COUNT, len(keys), *keys, *given)
-        place, seconds = cast("tuple[int, str]", found)
-        return None if not place else Exceeded(limits[place - 1], float(seconds))
+            place, seconds = cast("tuple[int, str]", await redis.eval(_COUNT, len(keys), *keys, *given))
+            return None if not place else Exceeded(limits[place - 1], float(seconds))
 
     def _say(self, key: str) -> None:
         self._soon.write(lambda pipe: pipe.eval(_RUNNING, 1, key, self._own, self._running[key]))

@@ -15,11 +15,11 @@ from starlette.routing import Route
 
 from gateway.content.store import URI_SCHEME
 from gateway.core import apps
+from gateway.core.fact_words import plain
 from gateway.core.model.base64_text import decoded
 from gateway.core.model.caller import Caller
 from gateway.core.model.grant import Grant
 from gateway.core.model.json_values import as_list, as_object, as_text
-from gateway.core.wording import plain
 from gateway.errors import InvalidRequest, TooManyCalls
 from gateway.serving.console.app_policy import page_policy, usable_domains
 from gateway.serving.console.call_arguments import given_arguments
@@ -71,19 +71,20 @@ async def _app(console: Console, request: Request) -> _App:
 async def _draw(console: Console, request: Request) -> Mapping[str, Any]:
     """Return where a page is drawn from (`address`), which is only for its frame.
 
-    `reach`: the domains that it asks for, by purpose; it has them if `is_online`. `permissions` are never given.
+    `reach`: the domains that it asks for, by purpose; it has them if `is_online`. `makes_code`: it may run code that it
+    makes. `permissions` are never given.
     """
     one = await _app(console, request)
     # A link could lead here as well, and a page must not come online by one: only the console's own button asks so.
     is_asked = "hx-request" in request.headers or "/api/" in request.scope["path"]
-    is_online = is_asked and "online" in request.query_params
+    is_online, makes_code = (is_asked and leave in request.query_params for leave in ("online", "code"))
     contents = await _contents(console, one)
     facts, html = apps.page_facts(contents), _html(contents)
     faults = facts.faults if one.embedded is None else ()
     if faults or not html:
         raise InvalidRequest(f"{plain(one.uri, 200)} cannot be drawn: {'; '.join(faults) or 'it has no text'}")
     reach = usable_domains(facts.domains)
-    name = console.pages.put(DrawnPage(watching(html), page_policy(reach if is_online else {})))
+    name = console.pages.put(DrawnPage(watching(html), page_policy(reach if is_online else {}, makes_code=makes_code)))
     return {
         "number": request.path_params["number"],
         "at": one.at,
@@ -93,6 +94,7 @@ async def _draw(console: Console, request: Request) -> Mapping[str, Any]:
         "bytes": len(html),
         "reach": reach,
         "is_online": is_online,
+        "makes_code": makes_code,
         "permissions": list(facts.permissions[:20]),
         "has_border": as_object(as_object(contents.get("_meta")).get("ui")).get("prefersBorder") is not False,
     }

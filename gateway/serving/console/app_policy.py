@@ -29,24 +29,26 @@ def usable_domains(domains: Mapping[str, Sequence[str]]) -> dict[str, tuple[str,
     return {purpose: names for purpose, names in found.items() if names}
 
 
-def page_policy(domains: Mapping[str, Sequence[str]]) -> str:
+def page_policy(domains: Mapping[str, Sequence[str]], *, makes_code: bool = False) -> str:
     """Return the policy of a page that may reach these domains (`usable_domains`): by default, none.
 
     `resource` ones are loaded from, `connect` ones are sent requests, `frame` ones are framed, and `baseUri` ones may
-    be the base of its addresses.
+    be the base of its addresses. `makes_code`: it may run code that it makes from text (`eval`) or has as `data:`. The
+    specification's policy has neither; its own example of a host allows both.
     """
     loaded, asked = domains.get("resource", ()), domains.get("connect", ())
+    made = ("'unsafe-eval'", "data:") if makes_code else ()
     directives = {
         # `allow-forms` lets a page handle its own forms; `form-action` keeps them from being sent anywhere.
         "sandbox": ("allow-scripts", "allow-forms"),
         "default-src": ("'none'",),
-        "script-src": ("'unsafe-inline'", "blob:", *loaded),
+        "script-src": ("'unsafe-inline'", "blob:", *made, *loaded),
         "style-src": ("'unsafe-inline'", *loaded),
         "img-src": ("data:", "blob:", *loaded),
         "font-src": ("data:", *loaded),
         "media-src": ("data:", "blob:", *loaded),
         "connect-src": ("data:", "blob:", *asked),
-        "worker-src": ("blob:",),
+        "worker-src": ("blob:", *made[1:]),
         "frame-src": domains.get("frame", ()) or ("'none'",),
         "base-uri": domains.get("baseUri", ()) or ("'none'",),
         "form-action": ("'none'",),

@@ -8,7 +8,7 @@ from typing import Any
 from gateway.config.mask_toml import secrets_in_words
 from gateway.config.secrets import hide
 from gateway.config.upstream_settings import UpstreamSettings
-from gateway.core.wording import plain
+from gateway.core.fact_words import plain
 
 _WIDTH = 110
 MOST = 20_000

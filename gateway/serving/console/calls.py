@@ -11,6 +11,7 @@ from starlette.requests import Request
 from gateway.config.moments import moment_text
 from gateway.content.shaping.shaper import lift_within
 from gateway.core import apps
+from gateway.core.model.caller import CONSOLE_CLIENT
 from gateway.core.model.json_values import as_list, as_object, as_text
 from gateway.errors import InvalidRequest
 from gateway.hosts.simulators.hosts import SIMULATORS
@@ -102,7 +103,15 @@ def call_row(call: PastCall) -> dict[str, Any]:
         "notes": len(record.notes),
         "tokens": None if record.tokens is None else {**asdict(record.tokens), "formula": record.token_formula},
         "error": record.error,
+        "is_of_page": _is_of_page(call),
+        # The console is a host of its own, as whichever it was told to be.
+        "played": record.profile if record.host == CONSOLE_CLIENT else None,
     }
+
+
+def _is_of_page(call: PastCall) -> bool:
+    """Whether a page made the call, as is known once its result has gone there."""
+    return any((note.kind, note.text) == _AS_IT_CAME for note in call.record.notes)
 
 
 def show_call(console: Console, call: PastCall) -> dict[str, Any]:
@@ -110,8 +119,8 @@ def show_call(console: Console, call: PastCall) -> dict[str, Any]:
 
     `parts` and `arguments` are null if they are not kept, or not yet there. `page` is the URI of the page (MCP Apps)
     that its tool shows the result with, or null; `embedded` has the pages in the result. `again` is the name of its
-    tool for Try, as a part of an address, or null. `test` is a test in Python that makes the same call; it is null if
-    that is not possible any more.
+    tool for Try, as a part of an address, or null, and `again_as` the profile, null for the default. `test` is a test
+    in Python that makes the same call; it is null if that is not possible any more.
     """
     result = call.result
     given = given_arguments(console.gateway, console.operator(None), call)
@@ -130,7 +139,7 @@ def show_call(console: Console, call: PastCall) -> dict[str, Any]:
         "result_notes": [note.model_dump(exclude_none=True) for note in call.record.notes],
         "hosts": [host._asdict() for host in hosts],
         "compared": chosen,
-        "again": _again(console, call),
+        **_again(console, call),
         "page": page_uri(console, call),
         "embedded": [
             {"block": place, "uri": apps.outward(call.record.upstream, as_text(page.get("uri")) or "")}
@@ -146,9 +155,17 @@ def compared(call: PastCall, known: set[str]) -> list[str]:
     return [name for name in dict.fromkeys(wanted) if name in known][:3]
 
 
-def _again(console: Console, call: PastCall) -> str | None:
-    name = offered_name(console, call.record.upstream, call.record.upstream_tool) if call.is_whole else None
-    return None if name is None else address(name)
+def _again(console: Console, call: PastCall) -> dict[str, str | None]:
+    """Return the tool for Try and the profile of the call, or none where its tool would not be offered."""
+    if not call.is_whole:
+        return {"again": None, "again_as": None}
+    router, record = console.gateway.router, call.record
+    is_other = record.profile != router.profile_of(console.operator(None)).name
+    for profile in (record.profile, None) if is_other and record.profile in router.profile_names else (None,):
+        name = offered_name(console, record.upstream, record.upstream_tool, profile)
+        if name is not None:
+            return {"again": address(name), "again_as": profile}
+    return {"again": None, "again_as": None}
 
 
 def viewed_call(console: Console, call: PastCall) -> ViewedCall:
@@ -156,8 +173,7 @@ def viewed_call(console: Console, call: PastCall) -> ViewedCall:
     if (result := call.result) is None:
         raise InvalidRequest("the result of this call is not kept", remedy="[console] max_bytes keeps more")
     tool = tool_of(console.gateway, console.operator(None), call)
-    is_of_page = any((note.kind, note.text) == _AS_IT_CAME for note in call.record.notes)
-    return ViewedCall(result, tool, is_of_page, call.record.profile, call.declares_pages)
+    return ViewedCall(result, tool, _is_of_page(call), call.record.profile, call.declares_pages)
 
 
 def page_uri(console: Console, call: PastCall) -> str | None:

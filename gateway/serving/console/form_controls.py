@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from gateway.core.fact_words import counted
 from gateway.core.model.canonical_json import canonical_json
 from gateway.core.model.json_shape import is_deep
 from gateway.core.model.json_values import is_list, is_object
 from gateway.core.tools.arguments import Parameter
-from gateway.core.wording import counted
 from gateway.serving.console.read_form import encoded, joined
 from gateway.telemetry.sanitize import neutral
 

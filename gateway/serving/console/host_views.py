@@ -46,7 +46,12 @@ def viewed_hosts(settings: Settings) -> list[ViewedHost]:
     """Return every host that can be chosen: the simulated ones, then the other profiles, each by title."""
     simulated = [ViewedHost(host.name, host.title, True) for host in SIMULATORS.values()]
     profiles = load_profiles(settings)
-    others = [ViewedHost(name, one.title or name, False) for name, one in profiles.items() if name not in SIMULATORS]
+    titles = {host.title for host in simulated}
+    others = [
+        # The profile of unknown clients and the client that stands for them have one title.
+        ViewedHost(name, f"{title} (as it is sent)" if title in titles else title, False)
+        for name, title in ((name, one.title or name) for name, one in profiles.items() if name not in SIMULATORS)
+    ]
     return [*sorted(simulated, key=_by_title), *sorted(others, key=_by_title)]
 
 
@@ -102,7 +107,8 @@ class HostViews:
         shows a page with it (MCP Apps), or else null. `unseen` says why no model sees it, if only pages call the tool:
         then `through` and `direct` are null.
         `has_own_handles`: content was kept for this view alone, so that its handles name nothing elsewhere.
-        `is_declared`: the host of the call is shown, which declared that it shows pages.
+        `is_declared`: the host of the call is shown, which declared that it shows pages. `supposed`: a page made the
+        call, and this host shows none, so what is shown is what its model would get if it made the same call.
 
         Of what is shown `as it is sent`, `characters` and `text_tokens` count what the model reads, and
         `other_characters` the rest, which is for the host or its page as far as is known.
@@ -124,6 +130,7 @@ class HostViews:
             "readers": None,
             "unseen": None,
             "is_declared": name == call.caller and call.declares_pages is True,
+            "supposed": call.is_of_page and not shows,
             "has_own_handles": False,
         }
         if unseen := _unseen(call, shows=shows):

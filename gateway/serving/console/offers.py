@@ -158,9 +158,9 @@ def _listed_name(catalogue: Catalogue, name: str) -> str:
     return route.tool if own.upstream == route.upstream else name
 
 
-def offered_name(console: Console, upstream: str, tool: str) -> str | None:
+def offered_name(console: Console, upstream: str, tool: str, profile: str | None = None) -> str | None:
     """Return the name under which the console is offered a tool, by the upstream's own; None if it is not."""
-    routes = console.gateway.router.catalogue(console.operator(None)).routes
+    routes = console.gateway.router.catalogue(console.operator(profile)).routes
     return next((name for name, route in routes.items() if (route.upstream, route.tool) == (upstream, tool)), None)
 
 

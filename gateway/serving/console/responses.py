@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 from starlette.responses import HTMLResponse, Response
 
 from gateway._version import __version__
-from gateway.core.wording import age_words, counted, size_words
+from gateway.core.fact_words import age_words, counted, size_words
 from gateway.telemetry.sanitize import neutral
 
 PAGE_HEADERS = {

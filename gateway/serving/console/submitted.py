@@ -7,8 +7,8 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
+from gateway.core.fact_words import plain
 from gateway.core.model.json_values import is_dict, is_list, is_object
-from gateway.core.wording import plain
 from gateway.errors import InvalidRequest
 from gateway.serving.console.read_form import MOST_PAIRS, ReadForm, parse_json, read_form
 from gateway.serving.console.request_body import is_json, read_body

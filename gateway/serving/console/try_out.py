@@ -134,6 +134,11 @@ def _shown(console: Console, one: Try) -> dict[str, Any]:
     return {"run": show_try(console, one), "mistakes": [], "can_force": False}
 
 
+def _sent_to(console: Console, one: Try) -> str:
+    profile = console.gateway.router.profile_of(one.caller)
+    return profile.title or profile.name
+
+
 def show_try(console: Console, one: Try) -> dict[str, Any]:
     """Return a try as it is now.
 
@@ -141,7 +146,7 @@ def show_try(console: Console, one: Try) -> dict[str, Any]:
     upstream's log; the `question` that it waits for; `error` with its `remedy`; the number of its `call`, and the URI
     of the `page` that its result is shown with, and the places of those `embedded` in it; `page_note`: what the host of
     the chosen profile does otherwise with pages; `messages`: what came of it, each with its `role` (empty for a tool's
-    result or a resource) and `parts`.
+    result or a resource) and `parts`; `sent_to`: the title of the profile whose host is sent that.
     """
     done, of, words = one.progress or (0.0, None, None)
     percent = round(100 * min(1.0, max(0.0, done / of))) if of and of > 0 else None
@@ -160,6 +165,7 @@ def show_try(console: Console, one: Try) -> dict[str, Any]:
         "page": None if one.call is None or one.state != "done" else page_uri(console, one.call),
         "page_note": _page_note(console, one),
         "embedded": list(embedded_pages(one.call.result)) if one.call is not None and one.state == "done" else [],
+        "sent_to": _sent_to(console, one),
         "is_error": as_object(result).get("isError") is True,
         "messages": [] if result is None else _messages(console, one.method, result),
     }

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gateway.core.wording import plain
+from gateway.core.fact_words import plain
 from gateway.errors import GatewayError
 from gateway.serving.console.admission import SESSION_SCOPE
 from gateway.serving.console.console import Console

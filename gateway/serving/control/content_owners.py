@@ -6,9 +6,9 @@ from itertools import islice
 
 from gateway.config.schema import Settings
 from gateway.config.setting_types import RESERVED_PRINCIPALS
+from gateway.core.fact_words import plain
 from gateway.core.model.caller import Caller
 from gateway.core.near_names import which_name
-from gateway.core.wording import plain
 
 MOST_OWNERS = 200
 """Maximum number of owners whose content is looked at: a store in a bucket is asked about each of them."""

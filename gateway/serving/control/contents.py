@@ -20,8 +20,8 @@ from gateway.content.fetch import clean_name, peeked, typed
 from gateway.content.links.content_json import content_as_json
 from gateway.content.links.content_linker import ContentLinker
 from gateway.content.store import KeptStore, Stored
+from gateway.core.fact_words import plain
 from gateway.core.model.media_types import extension
-from gateway.core.wording import plain
 from gateway.errors import ContentTooLarge, ExpiredHandle, InvalidRequest, UnknownHandle
 from gateway.serving.control import protocol
 from gateway.serving.control.content_owners import ContentOwners, listed_owners

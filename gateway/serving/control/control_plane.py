@@ -24,7 +24,7 @@ from gateway.serving.control.content_owners import ContentOwners
 from gateway.serving.control.contents import Contents
 from gateway.serving.control.endpoint import Endpoint
 from gateway.serving.control.listeners import listen
-from gateway.serving.control.log_file import LogFile, last_lines, log_path, prune
+from gateway.serving.control.log_file import LogFile, beginning, last_lines, log_path, prune
 from gateway.serving.control.pending_calibration import answer, apply_pending_calibration
 from gateway.serving.control.read_pins import read_pins_again
 from gateway.serving.control.records import GatewayRecord, running, stem, write_record
@@ -144,7 +144,7 @@ def logged(folder: Path | None, serving: Serving, settings: Settings) -> Generat
         return
     serving.log = path
     logging.root.addHandler(handler)
-    logger.info("mcp-gateway %s, process %d, %s", __version__, os.getpid(), serving.config or "no configuration file")
+    logger.info("%s", beginning(__version__, serving.config))
     try:
         yield
     finally:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,9 +18,15 @@ MAX_BYTES = 1024 * 1024
 KEPT_PIECES = 2
 """Number of full files kept beside the current one."""
 
+_LONGEST_LINE = 8 * 1024
 _KEPT_LOGS = 10
 _KEPT_SECONDS = 14 * 24 * 3_600.0
 """Number of logs of ended gateways that are kept, and for how long at most: they show why a gateway ended."""
+
+
+_NO_FILE = "no configuration file"
+_BEGINNING = re.compile(r"[ \"]mcp-gateway \S+, process \d+, ([^\"]+)")
+"""Within a line of text, or a string of JSON."""
 
 
 class LogFile(RotatingFileHandler):
@@ -76,6 +83,22 @@ def left_logs() -> list[Path]:
     return sorted(
         (path for folder in existing_folders() for path in folder.glob(f"*{SUFFIX}")), key=_changed, reverse=True
     )
+
+
+def beginning(version: str, config: Path | None) -> str:
+    """Return the text of a log's first line: what this process is, and its configuration."""
+    return f"mcp-gateway {version}, process {os.getpid()}, {config or _NO_FILE}"
+
+
+def configuration_of(path: Path) -> str | None:
+    """Return the configuration that a log says it was begun with; None if it had none, or its first line is gone."""
+    oldest = [path, *(piece for piece in _pieces(path) if piece.exists())][-1]
+    try:
+        with oldest.open(encoding="utf-8", errors="backslashreplace") as file:
+            found = _BEGINNING.search(file.readline(_LONGEST_LINE).rstrip("\n"))
+    except OSError:
+        return None
+    return None if found is None or found[1] == _NO_FILE else found[1]
 
 
 def prune(folder: Path, in_use: frozenset[Path] = frozenset()) -> None:

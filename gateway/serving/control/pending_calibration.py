@@ -6,7 +6,6 @@ restarted to see new tools finds them in the gateway that it then starts.
 
 import json
 import logging
-import math
 import os
 import time
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gateway.config.list_facts import CALIBRATE_FILE
+from gateway.core.model.json_safe import is_finite
 from gateway.errors import InvalidRequest
 from gateway.serving.control import protocol
 from gateway.system.runtime_dir import PRIVATE_FILE
@@ -64,7 +64,7 @@ def apply_pending_calibration(folder: Path, calibration: "Calibration") -> None:
 
 def _read_request(said: Mapping[str, Any]) -> tuple[float, str | None]:
     until, host = said.get("until"), said.get("host")
-    if isinstance(until, bool) or not isinstance(until, int | float) or not math.isfinite(until):
+    if not isinstance(until, int | float) or not is_finite(until):
         raise InvalidRequest("calibrating needs an end time (until)")
     if not 0 < until - time.time() <= LONGEST_SECONDS:
         raise InvalidRequest("the end time is past, or too far away")

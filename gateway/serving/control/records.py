@@ -77,7 +77,7 @@ def running_in(folder: Path) -> Iterator[GatewayRecord]:
                 record.endpoint.remove()
     for path in folder.glob("*.sock"):
         # The process was killed between opening its socket and writing its record. One about to write it is alive.
-        if path.stem not in known and not _is_alive(path.stem.partition("-")[0]):
+        if path.stem not in known and not is_alive(path.stem):
             with suppress(OSError):
                 path.unlink(missing_ok=True)
 
@@ -105,7 +105,9 @@ def _answers(endpoint: Endpoint) -> bool:
     return True
 
 
-def _is_alive(pid: str) -> bool:
+def is_alive(stem: str) -> bool:
+    """Whether the process with files of this name may be running: certain only if it is not."""
+    pid = stem.partition("-")[0]
     if not pid.isdecimal() or os.name != "posix":
         return True  # another user's process: cannot be checked
     try:

@@ -1,6 +1,5 @@
 """Transfer content to and from a running gateway from another process, over plain sockets, in pieces."""
 
-import selectors
 import socket
 from collections.abc import Callable
 from typing import Any, BinaryIO
@@ -9,6 +8,7 @@ from gateway.errors import GatewayError
 from gateway.serving.control.client import ControlUnanswered
 from gateway.serving.control.protocol import MAX_REPLY_BYTES, format_line, parse_line
 from gateway.serving.control.records import GatewayRecord
+from gateway.system.unread import is_readable
 
 SILENCE_SECONDS = 60.0
 """Maximum time without progress: a remote store may need a while for the last piece."""
@@ -33,7 +33,7 @@ def upload_content(
         try:
             done = 0
             # A refusal may arrive while there is still something to send.
-            while done < size and not _has_news(connection):
+            while done < size and not is_readable(connection.fileno()):
                 piece = file.read(min(_PIECE, size - done))
                 if not piece:
                     raise ControlUnanswered("the file is shorter than it was")
@@ -68,13 +68,6 @@ def download_content(
             done += len(piece)
             progress(done, size)
     return told
-
-
-def _has_news(connection: socket.socket) -> bool:
-    """Whether there is something to read. Avoids `select.select`, which fails for file descriptors from 1024 on."""
-    with selectors.DefaultSelector() as selector:
-        selector.register(connection, selectors.EVENT_READ)
-        return bool(selector.select(0))
 
 
 def _asked(record: GatewayRecord, request: dict[str, Any]) -> socket.socket:

@@ -26,6 +26,9 @@ _TRIES = 20
 """How often a transaction is tried before others that are faster."""
 _LIMITS: Mapping[str, Any] = {"socket_timeout": _SECONDS, "socket_connect_timeout": _SECONDS}
 
+_UNREADABLE = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
+"""Errors of redis-py, and of whoever reads, about answers of other types, or ones that nest without end."""
+
 Pipe = Any
 """A pipeline of redis-py, whose commands have no types of their own there."""
 
@@ -184,7 +187,7 @@ class RedisConnection:
                 self._probe.begin()
             await self._look_again(client)
             raise self.availability.lost(str(error)) from error
-        except (ValueError, KeyError, TypeError) as error:
+        except _UNREADABLE as error:
             raise self.availability.lost("it has something that no gateway of this version has written") from error
         self.availability.found()
 

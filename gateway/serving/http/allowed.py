@@ -15,7 +15,7 @@ import logging
 import socket
 from collections.abc import Iterable
 
-from gateway.core.wording import plain
+from gateway.core.fact_words import plain
 from gateway.system.loopback import is_loopback
 
 logger = logging.getLogger(__name__)

@@ -18,12 +18,14 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, cast
 
-from gateway.core.wording import counted
+from gateway.core.fact_words import counted
 from gateway.serving.http.limits import Limits
+from gateway.serving.http.peers import peer_of, unmapped
 from gateway.serving.http.protocols import HttpProtocol, http_protocol
 from gateway.serving.http.repeated import RepeatedLines
 from gateway.serving.http.tokens import KNOWN, REFUSED, STANDING
 from gateway.system.loopback import is_loopback
+from gateway.system.unread import has_unread
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +52,7 @@ class Connections:
         self.clock = clock
         self._most = limits.connections_at_most
         self._open: dict[LimitedConnection, None] = {}  # in the order in which they were opened
-        self._by_address: Counter[str] = Counter()
+        self._by_peer: Counter[str] = Counter()
         self._lines = RepeatedLines(logger)
         self._swept = clock()
         self._counts_for = lru_cache(maxsize=1_000)(self._is_one_peer)
@@ -66,25 +68,27 @@ class Connections:
             if not self._make_way(1):
                 return False
         most = self.limits.connections_per_address
-        has_most = self._by_address[new.address] >= most
-        if has_most and self._counts_for(new.address) and not self.limits.is_replica(new.address):
+        is_bounded = self._counts_for(new.address) and not self.limits.is_replica(new.address)
+        # Those without a bound are not counted with their /64: a proxy's connections are not those of its neighbours.
+        new.peer = peer_of(new.address) if is_bounded else new.address
+        if is_bounded and self._by_peer[new.peer] >= most:
             self._lines.warn(
                 "address",
-                f"{new.address} has {counted(most, 'connection')} open, its maximum: idle ones are closed",
+                f"{new.peer} has {counted(most, 'connection')} open, its maximum: idle ones are closed",
             )
-            if not self._make_way(1, new.address):
+            if not self._make_way(1, new.peer):
                 return False
         self._open[new] = None
-        self._by_address[new.address] += 1
+        self._by_peer[new.peer] += 1
         return True
 
     def left(self, connection: "LimitedConnection") -> None:
         """Remove a connection that has been closed."""
         if connection in self._open:
             del self._open[connection]
-            self._by_address[connection.address] -= 1
-            if not self._by_address[connection.address]:
-                del self._by_address[connection.address]
+            self._by_peer[connection.peer] -= 1
+            if not self._by_peer[connection.peer]:
+                del self._by_peer[connection.peer]
 
     def sweep(self) -> None:
         """Close the connections whose peers are too slow."""
@@ -117,32 +121,40 @@ class Connections:
         since = self.clock() - seconds
         return any(one.is_asking_since(since) for one in self._open)
 
+    def close_idle(self) -> bool:
+        """Close the connections on which nobody asks, and let no other be kept for more requests.
+
+        Return whether that is done: a peer may just have sent a request on a connection that was kept open for it.
+        """
+        were_closed = [one.close_unless_asked() for one in tuple(self._open)]
+        return all(were_closed)
+
     def out_of_files(self, reason: str) -> int:
         """Log now and then that no connection can be accepted, close some idle ones, and return how many."""
         made = self._make_way(_MAKING_WAY)
         self._lines.warn("files", f"no connection can be accepted for now: {reason}; {made} idle ones were closed")
         return made
 
-    def _make_way(self, count: int, address: str | None = None) -> int:
+    def _make_way(self, count: int, peer: str | None = None) -> int:
         """Close connections with which nothing is lost, and return how many there were."""
         made = 0
-        for rank in (LimitedConnection.is_stranger, LimitedConnection.is_idle):
-            for connection in [one for one in self._open if address in (None, one.address) and rank(one)]:
+        for rank in (LimitedConnection.is_stranger, LimitedConnection.is_spare):
+            for connection in tuple(self._open):
                 if made >= count:
                     return made
-                connection.abort()
-                made += 1
+                if peer in (None, connection.peer) and rank(connection):
+                    connection.abort()
+                    made += 1
         return made
 
     def _is_one_peer(self, address: str) -> bool:
         """Whether an address stands for one peer: not if it is the loopback (one user, or a proxy) or a known proxy."""
-        if is_loopback(address):
+        given = unmapped(address)
+        if is_loopback(address if given is None else str(given)):
             return False
-        try:
-            given = ipaddress.ip_address(address)
-        except ValueError:
-            return True
-        return not any(given in ipaddress.ip_network(proxy, strict=False) for proxy in self.limits.proxies)
+        return given is None or not any(
+            given in ipaddress.ip_network(proxy, strict=False) for proxy in self.limits.proxies
+        )
 
 
 class LimitedConnection(asyncio.Protocol):
@@ -150,6 +162,8 @@ class LimitedConnection(asyncio.Protocol):
 
     def __init__(self, connections: Connections, inner: HttpProtocol) -> None:
         self.address = ""
+        self.peer = ""
+        """What its address is counted as (`Connections.admit`)."""
         self._connections = connections
         self._inner = inner
         self._transport: asyncio.Transport
@@ -273,6 +287,10 @@ class LimitedConnection(asyncio.Protocol):
         cycle = self._inner.cycle
         return cycle is None or cycle.response_complete
 
+    def is_spare(self) -> bool:
+        """Whether the connection is idle, and its peer has not just sent something on it."""
+        return self.is_idle() and not has_unread(self._transport)
+
     def is_asking_since(self, moment: float) -> bool:
         """Whether the peer has connected, or begun a request, after this moment, and has not sent a whole one."""
         return self.is_idle() and self._begun is not None and self._begun > moment
@@ -291,6 +309,22 @@ class LimitedConnection(asyncio.Protocol):
         if before - left > (now - since) * self._connections.limits.bytes_per_second:
             self._unread = now, left
         return now - self._unread[0]
+
+    def close_unless_asked(self) -> bool:
+        """Close the connection if it is idle, or after the answer to its request. Return false if it stays open.
+
+        It does if its peer has just sent something: who sends a request on a connection that was kept open for it, and
+        finds it closed, cannot know what has become of the request.
+        """
+        if not self.is_ready or self._transport.is_closing():
+            return True
+        if self.is_idle():
+            if has_unread(self._transport):
+                return False
+            if self._transport.can_write_eof():
+                self._transport.write_eof()  # the peer is told now; the event loop closes the socket a little later
+        self._inner.shutdown()
+        return True
 
     def abort(self) -> None:
         """Close the connection at once; data not yet sent is lost."""

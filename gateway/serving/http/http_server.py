@@ -28,7 +28,7 @@ GRACE_SECONDS = 3
 _CLOSING_SECONDS = 3.0
 """Time limit for closing everything after that."""
 
-_SPEAKING_SECONDS = 0.5
+_SPEAKING_SECONDS = 2.0
 """Time to send a request for those that have connected just before the door is closed."""
 
 _LOOK_SECONDS = 0.02
@@ -182,10 +182,8 @@ class _Server(Server):
         for taken in await self._last_waiting():
             with suppress(OSError):  # it has left meanwhile
                 await loop.connect_accepted_socket(self._new_protocol, taken)
-        while self._connections.may_ask(_SPEAKING_SECONDS):  # noqa: ASYNC110 - the connections decide on it
+        while self._connections.may_ask(_SPEAKING_SECONDS) or not self._connections.close_idle():  # noqa: ASYNC110
             await asyncio.sleep(_LOOK_SECONDS)
-        for connection in tuple(self.server_state.connections):
-            connection.shutdown()
 
     async def _last_waiting(self) -> list[socket.socket]:
         """Stop listening, and return the connections that nobody has taken yet."""
@@ -198,10 +196,9 @@ class _Server(Server):
             self._listener.close()
         taken: list[socket.socket] = []
         for spare in spares:
-            with spare, suppress(OSError):
+            with spare:
                 spare.setblocking(False)
-                while len(taken) < _MOST_WAITING:
-                    taken.append(spare.accept()[0])
+                taken += _accepted(spare)
         for one in taken:
             one.setblocking(False)
         return taken
@@ -213,6 +210,19 @@ class _Server(Server):
     @contextmanager
     def capture_signals(self) -> Generator[None]:
         yield
+
+
+def _accepted(listener: socket.socket) -> list[socket.socket]:
+    """Return the connections that wait at a listening socket; one that has been reset meanwhile costs only itself."""
+    taken: list[socket.socket] = []
+    for _ in range(_MOST_WAITING):
+        try:
+            taken.append(listener.accept()[0])
+        except ConnectionError:
+            continue
+        except OSError:  # there is none, or no file descriptor for it
+            break
+    return taken
 
 
 def _same_socket(of: Any) -> socket.socket:

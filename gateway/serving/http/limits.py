@@ -31,8 +31,9 @@ class Limits:
     after `unread` seconds in which the peer read less than `bytes_per_second` of an answer; sooner if more than
     `unread_bytes` wait on all connections together.
 
-    At most `connections` may be open at once, and `connections_per_address` from one address. The latter does not apply
-    to loopback and `proxies`, behind which there may be many peers, nor to the addresses of other replicas.
+    At most `connections` may be open at once, and `connections_per_address` from one address, or for IPv6 from one /64
+    (`peer_of`). The latter does not apply to loopback and `proxies`, behind which there may be many peers, nor to the
+    addresses of other replicas.
     """
 
     handshake: float = 10.0

@@ -11,6 +11,7 @@ from starlette.types import Scope
 from gateway.content.links.base_url import CLIENT_SCOPE
 from gateway.errors import StateUnavailable
 from gateway.routing.replica_port import SharedUse
+from gateway.serving.http.peers import peer_of
 from gateway.serving.http.repeated import RepeatedLines
 
 logger = logging.getLogger(__name__)
@@ -29,7 +30,7 @@ _SHARED = "wrong token from"
 
 
 class WrongTokens:
-    """Counts wrong tokens by address. A correct token is never delayed, whatever its address.
+    """Counts wrong tokens by address (`peer_of`). A correct token is never delayed, whatever its address.
 
     `shared` returns what counts them for several replicas together, if there are any.
     """
@@ -62,7 +63,7 @@ class WrongTokens:
         if (shared := self._shared()) is None:
             return 0
         try:
-            return await shared.repeated((_SHARED, address), _FORGOTTEN)
+            return await shared.repeated((_SHARED, peer_of(address)), _FORGOTTEN)
         except StateUnavailable:  # which the log has said, once
             return 0
 
@@ -71,10 +72,10 @@ class WrongTokens:
 
         `everywhere` is the number that other replicas know of, with this one.
         """
-        now = self._clock()
-        count, at = self._wrong.pop(address, (0, now))
+        now, peer = self._clock(), peer_of(address)
+        count, at = self._wrong.pop(peer, (0, now))
         count = count + 1 if now - at < _FORGOTTEN else 1
-        self._wrong[address] = (count, now)
+        self._wrong[peer] = (count, now)
         if len(self._wrong) > _REMEMBERED:
             self._wrong.popitem(last=False)
         return min(_LONGEST, max(0, max(count, everywhere) - _FREE) * _STEP)

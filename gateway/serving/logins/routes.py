@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from gateway.core.wording import plain
+from gateway.core.fact_words import plain
 from gateway.errors import GatewayError
 from gateway.serving.logins.pages import begin_page, done_page, failed_page
 from gateway.upstream.authorization.login_desk import LIFETIME, LOGIN_PATH, LoginDesk, Offer

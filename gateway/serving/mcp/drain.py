@@ -13,8 +13,8 @@ import anyio
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from gateway.core.fact_words import counted
 from gateway.core.model.revisions import MODERN_REVISIONS
-from gateway.core.wording import counted
 from gateway.serving.mcp.events import LOST
 from gateway.serving.mcp.running_requests import RunningRequests
 from gateway.serving.mcp.security import refused_response

@@ -162,7 +162,8 @@ class SessionTransport(StreamableHTTPServerTransport):
     is not a good request goes the SDK's way.
 
     A request with the id of one that is still being answered is refused. The SDK would pass the stream of the first
-    request to the second, and never answer the first.
+    request to the second, and never answer the first. One with an id that no request may have is refused too, as over
+    stdio: the SDK takes it for a notification, so that its host would wait for an answer for ever.
     """
 
     async def _handle_post_request(self, scope: Scope, request: Request, receive: Receive, send: Send) -> None:
@@ -172,10 +173,12 @@ class SessionTransport(StreamableHTTPServerTransport):
             return None  # nobody waits for an answer
         request_id = fields.get("id") if "method" in fields else None
         if isinstance(request_id, str | int) and str(request_id) in self._request_streams:
-            error = {"code": INVALID_REQUEST, "message": "a request with this id is still being answered"}
-            answer = JSONResponse({"jsonrpc": "2.0", "id": request_id, "error": error}, 400)
+            answer = _invalid(request_id, "a request with this id is still being answered")
             return await answer(scope, receive, send)
         acceptable = all(check_accept_headers(request)) and self._check_content_type(request)
+        if acceptable and not _has_usable_id(fields):
+            answer = _invalid(None, "a request needs an id that is a string or an integer")
+            return await answer(scope, receive, send)
         message = _request_of(fields) if acceptable else None
         if message is None:
             return await super()._handle_post_request(scope, request, receive, send)
@@ -265,6 +268,21 @@ def _fields_in(body: bytes) -> dict[str, Any]:
         return as_dict(from_json(body)) or {}
     except ValueError:
         return {}
+
+
+def _invalid(request_id: str | int | None, message: str) -> JSONResponse:
+    error = {"code": INVALID_REQUEST, "message": message}
+    return JSONResponse({"jsonrpc": "2.0", "id": request_id, "error": error}, 400)
+
+
+def _has_usable_id(fields: Mapping[str, Any]) -> bool:
+    """Whether an id, if there is one beside a method, is a string or an integer.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/basic#requests
+    """
+    if "method" not in fields or "id" not in fields:
+        return True
+    return isinstance(fields["id"], str | int) and not isinstance(fields["id"], bool)
 
 
 def _request_of(fields: dict[str, Any]) -> JSONRPCRequest | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
+from gateway.core.apps import shows_apps
 from gateway.core.model.caller import Caller
 
 PRESENCE_SECONDS = 300.0
@@ -75,4 +76,5 @@ def _known_by(caller: Caller) -> Hashable:
         caller.profile,
         caller.toolsets,
         caller.principal,
+        shows_apps(caller.capabilities, "declared"),  # two programs of one name may differ in that
     )

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gateway.config.http_settings import HttpSettings
 from gateway.content.links.base_url import BASE_SCOPE, PRINCIPAL_SCOPE, Bases
 from gateway.content.links.links import is_link
-from gateway.core.wording import plain
+from gateway.core.fact_words import plain
 from gateway.errors import ConfigError, ScopeMissing
 from gateway.serving.access import Access, Fault, Identified
 from gateway.serving.access.resource_metadata import challenge

@@ -9,7 +9,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.config.toolset_settings import ToolsetSettings, which_toolset
-from gateway.core.wording import plain
+from gateway.core.fact_words import plain
 from gateway.serving.access import Identified
 from gateway.serving.mcp.request_caller import IDENTIFIED_SCOPE, TOOLSETS_SCOPE
 from gateway.serving.mcp.security import refused_response

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import httpx2
 from starlette.types import Send
 
-from gateway.core.wording import plain
+from gateway.core.fact_words import plain
 from gateway.serving.model_proxy.headers import REPAIRS, back
 
 logger = logging.getLogger(__name__)

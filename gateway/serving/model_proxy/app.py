@@ -20,10 +20,10 @@ from gateway.config.builtin_profiles import model_profiles
 from gateway.config.model_proxy_settings import ModelProxySettings
 from gateway.content.provider_files import ProviderFiles
 from gateway.content.shaping.repair_request import RepairedRequest, Repairer
+from gateway.core.fact_words import plain
 from gateway.core.model.notes import Note
 from gateway.core.profiles.model_profile import ImagePlace, ModelProfile
 from gateway.core.profiles.model_profiles import choose_model_profile, leaves_choice, with_tool_images
-from gateway.core.wording import plain
 from gateway.errors import ConfigError, Overloaded
 from gateway.serving.http import KNOWN, STANDING, Allowed, RefusedHosts, WrongTokens
 from gateway.serving.http.body_length import declared_length
@@ -59,6 +59,9 @@ logger = logging.getLogger(__name__)
 CONNECT_SECONDS = 30.0
 _KEEPALIVE_SECONDS = 4.0
 """Idle connections are not reused after this time: less than the 5 seconds after which common servers close them."""
+
+_LONGEST_MODEL = 500
+"""Characters of a model's name by which it is remembered: a request can name one of megabytes."""
 
 Explain = Callable[[RepairedRequest], None]
 CheckSize = Callable[[int | None], None]
@@ -309,7 +312,7 @@ class _Proxy:
         return first, sent.repairs
 
     def _found_out(self, dialect: str, again: RepairedRequest, refused: ImagePlace, place: ImagePlace) -> None:
-        self._known.remember(dialect, again.model, place)
+        self._known.remember(dialect, _beginning(again.model), place)
         words = f"the model API refused images {place_words(refused)}"
         name = plain(again.model, 100) if again.model else "its model"
         logger.info("%s; for %s they go %s from now on", words, name, place_words(place, to=True))
@@ -351,7 +354,8 @@ class _Proxy:
 
     async def _repaired(self, body: bytes, route: ApiRoute) -> RepairedRequest:
         def choose(model: str | None) -> ModelProfile:
-            return self._known.applied(route.dialect, model, self._profile_of(route.dialect, model))
+            known_as = _beginning(model)
+            return self._known.applied(route.dialect, known_as, self._profile_of(route.dialect, known_as))
 
         repaired = await self._repairer.repair(
             body, route.dialect, choose, model=route.model, owner=self._owner, reinject=self._settings.reinject
@@ -381,6 +385,10 @@ class _Proxy:
                 where="model_proxy.profile",
                 remedy=f"the dialects are {', '.join(REPAIRED)}",
             )
+
+
+def _beginning(model: str | None) -> str | None:
+    return None if model is None else model[:_LONGEST_MODEL]
 
 
 def _with_body(request: httpx2.Request, body: bytes) -> httpx2.Request:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gateway.content.shaping.repair_request import RepairedRequest
+from gateway.core.fact_words import counted, plain
 from gateway.core.model.json_shape import contents_of, is_container
 from gateway.core.profiles.model_profile import ModelProfile
-from gateway.core.wording import counted, plain
 
 _LONG = re.compile(r"[A-Za-z0-9+/_-]{80,}={0,2}")
 _LEAST_LEFT = 4_000

@@ -5,8 +5,10 @@ import time
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import jwt
 import pytest
+from anyio.abc import SocketAttribute, SocketStream
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
@@ -17,6 +19,7 @@ from gateway.core.model.grant import Grant
 from gateway.errors import FetchFailed
 from gateway.serving.access import Access, Identified
 from gateway.serving.access.introspection import Introspection
+from gateway.serving.access.issuers import _Inquiry
 from tests.servers.identity_provider import AUDIENCE, IdentityProvider, unsigned
 
 pytestmark = pytest.mark.anyio
@@ -70,6 +73,9 @@ def refused(now: float) -> tuple[tuple[dict[str, Any], str], ...]:
         ({"exp": None}, "wrong"),
         ({"exp": True}, "wrong"),
         ({"exp": "tomorrow"}, "wrong"),
+        ({"exp": 10**400}, "wrong"),
+        ({"exp": float("inf")}, "wrong"),
+        ({"nbf": -(10**400)}, "wrong"),
         ({"nbf": now + 60}, "wrong"),
         ({"iat": now + 60}, "wrong"),
         ({"aud": "https://other.example.com/mcp"}, "wrong"),
@@ -377,6 +383,68 @@ async def test_a_server_that_cannot_be_asked_does_not_keep_out_tokens_of_another
         other.opaque = {"opaque-one": other.claims(iss=None)}
         assert (await identify(known, "opaque-one")).principal == "other:alice"
         assert await identify(known, "unknown") == "unavailable"  # it may be one of the server's that is down
+
+
+async def test_a_server_that_never_answers_does_not_keep_tokens_of_another_waiting(
+    provider: IdentityProvider, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("gateway.serving.access.issuers._PATIENCE", 0.01)
+    asked: list[str] = []
+
+    async def never(stream: SocketStream) -> None:
+        async with stream:
+            asked.append("slow")
+            await anyio.sleep_forever()
+
+    async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, never)
+        slow = f"http://127.0.0.1:{listener.extra(SocketAttribute.local_port)}"
+        urls = {"slow": slow, "house": provider.issuer}
+        settings = {
+            name: IssuerSettings.model_validate(
+                {"issuer": url, "audience": [AUDIENCE], "introspection_url": f"{url}/introspect", **INTROSPECTION}
+            )
+            for name, url in urls.items()
+        }
+        known = Access(HttpSettings(), AccessSettings(issuers=settings))
+        provider.opaque = {"opaque-one": provider.claims(iss=None)}
+        with anyio.fail_after(5):  # the slow one has twice as long
+            for _ in range(3):
+                assert (await identify(known, "opaque-one")).principal == "house:alice"
+        assert asked == ["slow"]  # whoever knows a token is asked first
+        tasks.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("said", ["wrong", "unavailable", None])
+async def test_what_another_issuer_says_of_a_token_does_not_count_before_a_slow_one_that_knows_it(
+    said: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("gateway.serving.access.issuers._PATIENCE", 0.01)
+    known, other_has_answered = Identified("house:alice"), anyio.Event()
+
+    class Answering:
+        def __init__(self, wait: Any, found: Any) -> None:
+            self.wait, self.found = wait, found
+
+        async def verify(self, token: str) -> Any:
+            await self.wait()
+            if self.found is not known:
+                other_has_answered.set()
+            return self.found
+
+    async def at_once() -> None:
+        await anyio.lowlevel.checkpoint()
+
+    async def outcome(*issuers: Any) -> Any:
+        inquiry = _Inquiry("opaque", issuers)
+        with anyio.fail_after(5):
+            await inquiry.ask()
+        return inquiry.outcome
+
+    other = Answering(at_once, said)
+    assert await outcome(Answering(other_has_answered.wait, known), other) is known
+    assert await outcome(other, Answering(at_once, None)) == said
+    assert await outcome(Answering(at_once, "unavailable"), other) == (said or "unavailable")
 
 
 async def test_wrong_tokens_push_out_no_right_ones(provider: IdentityProvider, monkeypatch: pytest.MonkeyPatch):

@@ -21,12 +21,14 @@ class Issuer:
         self.now = 1_000.0
         self.provider = IdentityProvider()
         self.asked = 0
-        self.is_down = False
+        self.is_down = self.never_answers = False
         self.extra: list[Any] = []
 
     async def read(self) -> Mapping[str, Any]:
         self.asked += 1
         await anyio.lowlevel.checkpoint()
+        if self.never_answers:
+            await anyio.sleep_forever()
         if self.is_down:
             raise FetchFailed("nobody is there")
         return {"keys": [*self.extra, *self.provider.key_set()["keys"]]}
@@ -85,6 +87,25 @@ async def test_while_the_issuer_is_down_its_last_keys_count_for_a_day():
     issuer.now += 500
     with pytest.raises(FetchFailed):
         await keys.find("first", "ES256")
+
+
+@pytest.mark.parametrize("first_to_wait", ["first", "unknown"])
+async def test_while_a_slow_issuer_is_waited_for_tokens_whose_key_is_known_are_not_kept_waiting(first_to_wait: str):
+    issuer = Issuer()
+    keys = issuer.keys()
+    assert await keys.find("first", "ES256") is not None
+    issuer.never_answers = True
+    issuer.now += 601
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(keys.find, first_to_wait, "ES256")
+        await anyio.wait_all_tasks_blocked()
+        with anyio.fail_after(5):
+            assert await keys.find("first", "ES256") is not None
+        tasks.cancel_scope.cancel()
+    assert issuer.asked == 2
+    issuer.never_answers = False
+    assert await keys.find("first", "ES256") is not None
+    assert issuer.asked == 3  # whoever gave up has not put it off
 
 
 async def test_whoever_gives_up_waiting_spoils_nothing_for_others():

@@ -1,7 +1,10 @@
 """The contract of the state of the authorization server, for SQLite, a real Redis and a real Postgres alike."""
 
+import socket
 import sqlite3
+import struct
 import sys
+import threading
 from collections.abc import AsyncGenerator
 from contextlib import closing
 from dataclasses import replace
@@ -682,3 +685,31 @@ async def test_a_file_of_the_first_version_is_brought_up_to_date(tmp_path: Path)
     assert await state.all_approvals(NOW) == [approval()]
     assert await state.find_pending("login", await state.keep_pending("login", "asked", NOW, 60, 10), NOW) == "asked"
     await state.close()
+
+
+async def test_what_a_server_says_is_logged_without_the_password_and_within_bounds(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A server may ask for the password as it is, and repeat it."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    said = b"SFATAL\0VFATAL\0C28P01\0Mno\x1b[2J 'the secret word' " + b"x" * 100_000 + b"\0\0"
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            while connection.recv(1_000)[4:8] in (b"\x04\xd2\x16\x2f", b"\x04\xd2\x16\x30"):  # TLS, or GSSAPI
+                connection.sendall(b"N")
+            connection.sendall(b"R" + struct.pack(">ii", 8, 3))
+            assert b"the secret word" in connection.recv(1_000)
+            connection.sendall(b"E" + struct.pack(">i", 4 + len(said)) + said)
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    url = f"postgresql://gateway:the%20secret%20word@127.0.0.1:{listener.getsockname()[1]}/x"
+    with listener, pytest.raises(StateUnavailable):
+        await SqlState(PostgresDatabase(url)).find_access_token("token", NOW)
+    thread.join(10)
+    assert "cannot be used" in caplog.text
+    assert "secret word" not in caplog.text
+    assert "\x1b" not in caplog.text
+    assert len(caplog.text) < 2_000

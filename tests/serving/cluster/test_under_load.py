@@ -55,7 +55,8 @@ class Caller:
     def outcome(self) -> str:
         try:
             text = self.balancer.sent(self.call)
-        except (httpx2.ReadError, httpx2.RemoteProtocolError):
+        except (httpx2.ReadError, httpx2.RemoteProtocolError) as error:
+            self.whys.append(repr(error))
             return "broken off"  # at the replica itself: a load balancer answers 502 for it
         if text.split()[0].isdigit():
             return "answered"

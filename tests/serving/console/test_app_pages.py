@@ -286,3 +286,10 @@ def test_each_purpose_of_a_domain_has_its_directives() -> None:
         assert directives[name].endswith(" https://*.a.example:8443")
     assert directives["frame-src"] == "https://b.example"
     assert directives["base-uri"] == directives["form-action"] == directives["default-src"] == "'none'"
+
+
+def test_code_that_a_page_makes_is_run_only_by_leave() -> None:
+    strict, free = page_policy({}), page_policy({}, makes_code=True)
+    assert "eval" not in strict
+    assert "script-src 'unsafe-inline' blob: 'unsafe-eval' data:;" in free
+    assert "default-src 'none'; " in free

@@ -126,6 +126,18 @@ async def test_a_profile_without_a_simulator_shows_what_is_sent(media: Shown) ->
     assert [part["pixels"] for part in as_it_is["through"]["parts"]] == [[2400, 800]]
 
 
+async def test_a_call_is_tried_again_as_the_host_that_made_it(media: Shown) -> None:
+    await media.call("media__failing")
+    assert (await media.json("/calls/1"))["again_as"] == "claude-code"
+    assert "/try/tools/media__failing?call=1&amp;profile=claude-code" in (await media.get("/calls/1")).text
+
+
+async def test_no_two_hosts_to_compare_with_have_one_name(media: Shown) -> None:
+    await media.call("media__failing")
+    titles = [host["title"] for host in (await media.json("/calls/1"))["hosts"]]
+    assert sorted(titles) == sorted(set(titles))
+
+
 async def test_looking_stores_nothing(media: Shown) -> None:
     await media.call("media__large_picture")
     before = media.gateway.store.usage

@@ -119,7 +119,13 @@ async def test_a_call_of_a_page_is_no_models_although_models_may_call_the_tool()
         await one.enter()
         number, _ = await called(one, "daylight", host("claude-desktop", declares=True))  # the name that pages know
         assert "only its page" in (await one.json(f"/calls/{number}/seen/claude-desktop"))["unseen"]
-        assert (await one.json(f"/calls/{number}/seen/codex"))["unseen"] is None
+        codex = await one.json(f"/calls/{number}/seen/codex")
+        assert (codex["unseen"], codex["supposed"]) == (None, True)
+        assert (
+            "what its model would get if it called the tool itself"
+            in (await one.get(f"/calls/{number}/seen/codex")).text
+        )
+        assert "by a page of daylight" in (await one.get("/calls")).text
 
 
 async def test_whether_the_host_declared_pages_is_known_after_a_restart(tmp_path: Path) -> None:

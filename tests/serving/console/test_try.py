@@ -153,6 +153,18 @@ def test_a_form_is_drawn_sent_and_called(browser: Browser) -> None:
     }
 
 
+def test_what_a_try_shows_is_said_to_be_what_the_played_host_is_sent(browser: Browser) -> None:
+    run = browser.run(
+        "/try/tools/trial__shapes", {"profile": "goose", "arguments": {"title": "one", "text": "two", "version": 2}}
+    )
+    done = browser.until(run, "messages")
+    assert done["sent_to"] == "Goose"
+    assert "What Goose is sent:" in browser.page(f"/try/runs/{run['id']}")
+    (row,) = (row for row in browser.data("/calls")["calls"] if row["number"] == done["call"])
+    assert row["played"] == "goose"
+    assert " as goose" in browser.page("/calls")
+
+
 def test_what_does_not_fit_is_told_at_its_field_and_called_only_on_demand(browser: Browser) -> None:
     refused = browser.send("/try/tools/trial__shapes", {"arguments": {"version": 2, "count": 99}}).json()
     assert refused["run"] is None

@@ -5,10 +5,19 @@ from pathlib import Path
 
 import pytest
 
+from gateway.config.gateway_settings import LoggingSettings
 from gateway.config.schema import Settings
 from gateway.config.upstream_settings import UpstreamSettings
 from gateway.serving.control import log_file
-from gateway.serving.control.log_file import LogFile, last_lines, left_logs, log_path, prune
+from gateway.serving.control.log_file import (
+    LogFile,
+    beginning,
+    configuration_of,
+    last_lines,
+    left_logs,
+    log_path,
+    prune,
+)
 from gateway.system.runtime_dir import own_folder
 from gateway.telemetry import make_formatter
 
@@ -57,6 +66,31 @@ def test_it_grows_within_bounds_and_the_last_lines_are_found_across_its_pieces(l
     assert last_lines(path, 0) == []
     if os.name == "posix":
         assert {piece.stat().st_mode & 0o777 for piece in pieces} == {0o600}
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize("config", ["/home/me/my, own/mcp-gateway.toml", None])
+def test_whose_log_it_is_stands_in_its_first_line_as_long_as_that_is_kept(runtime, form, config):
+    path = log_path(own_folder(), 7, 1_000.0)
+    handler = LogFile(path, make_formatter(Settings(logging=LoggingSettings(format=form))))
+    handler.maxBytes = 2_000
+    logger = logging.getLogger("gateway.test_log_file")
+    logger.propagate = False
+    logger.addHandler(handler)
+    try:
+        logger.warning("%s", beginning("1.2.3", config and Path(config)))
+        logger.warning("another line")
+        assert configuration_of(path) == config
+        for number in range(20):
+            logger.warning("line %d of some", number)
+        assert configuration_of(path) == config
+        for number in range(200):
+            logger.warning("line %d of many", number)
+        assert configuration_of(path) is None
+    finally:
+        logger.removeHandler(handler)
+        handler.close()
+    assert configuration_of(path.with_name("gone.log")) is None
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has a disk that is always full")

@@ -1,11 +1,17 @@
 """Connections to a Redis that several users share, some of which fail."""
 
 import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 
 import anyio
 import pytest
+from anyio.abc import SocketAttribute, SocketStream
 
 from gateway.errors import StateUnavailable
+from gateway.routing.replica_port import SharedLimit
+from gateway.serving.cluster.shared_use import RedisUse
+from gateway.serving.cluster.soon import Soon
 from gateway.serving.databases.redis_connection import RedisConnection
 from tests.servers.redis_server import RedisCluster, RedisServer
 
@@ -46,6 +52,42 @@ async def test_a_late_failure_of_a_former_client_leaves_the_next_one_alone(redis
     async with connection.reached() as third:
         assert third is second
     await connection.close()
+
+
+@asynccontextmanager
+async def answering(answer: bytes) -> AsyncGenerator[RedisConnection]:
+    """A connection to what answers everything with the same bytes."""
+
+    async def serve(stream: SocketStream) -> None:
+        async with stream:
+            async for said in stream:
+                await stream.send(answer * said.count(b"*"))
+
+    async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, serve)
+        port = listener.extra(SocketAttribute.local_port)
+        connection = RedisConnection(f"redis://127.0.0.1:{port}/0", "{tag}", "cluster.url")
+        yield connection
+        await connection.close()
+        tasks.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("answer", [b"*1\r\n" * 20_000, b"hello\r\n", b":x\r\n", b"$3\r\n\xff\xfe\xff\r\n"])
+async def test_an_answer_that_no_redis_gives_is_an_error_of_the_redis(answer: bytes) -> None:
+    async with answering(answer) as connection:
+        with pytest.raises(StateUnavailable):
+            async with connection.reached() as client:
+                await client.get("{tag}:a")
+
+
+@pytest.mark.parametrize(
+    "answer", [b":5\r\n", b"+OK\r\n", b"*1\r\n:1\r\n", b"*2\r\n:9\r\n+1\r\n", b"*2\r\n:1\r\n+x\r\n"]
+)
+async def test_counts_that_cannot_be_read_are_an_error_of_the_redis(answer: bytes) -> None:
+    async with answering(answer) as connection:
+        use = RedisUse(connection, Soon(connection), "own", list[str], 10.0)
+        with pytest.raises(StateUnavailable):
+            await use.begin([SharedLimit("calls_per_minute", 5, ("token", "a"))])
 
 
 async def test_nobody_waits_again_for_a_redis_that_does_not_answer(redis: RedisServer) -> None:

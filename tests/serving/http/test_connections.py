@@ -1,11 +1,19 @@
 """Peers that dawdle, do not read, or are too many."""
 
+import errno
 import logging
+import os
+import socket
+import sys
+from asyncio import BaseEventLoop, constants
+from types import SimpleNamespace
+from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
-from gateway.serving.http.connections import Connections
+from gateway.serving.http.connections import Connections, LimitedConnection
 from gateway.serving.http.limits import Limits
 
 pytestmark = pytest.mark.anyio
@@ -192,6 +200,200 @@ def test_an_address_has_its_own_bound_unless_it_is_a_proxys_or_the_loopback():
     counted = [address for address in ("192.0.2.1", "2001:db8::1", "127.0.0.1", "::1", "10.1.2.3") if
                connections._counts_for(address)]  # fmt: skip
     assert counted == ["192.0.2.1", "2001:db8::1"]
+    assert not connections._counts_for("::ffff:10.1.2.3")
+    assert not connections._counts_for("::ffff:127.0.0.1")
+
+
+class Line:
+    """A transport from an address, as far as the number of connections is concerned."""
+
+    def __init__(self, address):
+        self.address, self.is_open = address, True
+
+    def get_extra_info(self, _):
+        return self.address, 50_000, 0, 0
+
+    def abort(self):
+        self.is_open = False
+
+
+def opened(connections, addresses):
+    """Open an idle connection from each address, and return the addresses of those that are still open at the end."""
+    lines: list[Any] = [Line(address) for address in addresses]
+    for line in lines:
+        inner: Any = SimpleNamespace(cycle=None, connection_made=lambda _: None)
+        LimitedConnection(connections, inner).connection_made(line)
+    return [line.address for line in lines if line.is_open]
+
+
+def test_the_addresses_of_one_ipv6_network_are_one_peer(caplog):
+    connections = Connections(Limits(connections_per_address=8))
+    inside = [f"2001:db8:0:1::{number:x}" for number in range(50)]
+    others = [f"2001:db8:0:{number:x}::1" for number in range(2, 52)]
+    assert opened(connections, [*inside, *others]) == [*inside[-8:], *others]
+    assert "2001:db8:0:1::/64 has 8 connections open" in caplog.text
+
+
+def test_an_ipv4_address_is_one_peer_in_whichever_form():
+    connections = Connections(Limits(connections_per_address=8))
+    assert len(opened(connections, ["192.0.2.1", "::ffff:192.0.2.1"] * 8 + ["192.0.2.2"])) == 9
+
+
+def test_the_connections_of_a_proxy_are_not_those_of_its_network():
+    limits = Limits(connections_per_address=8, proxies=("2001:db8::1",), is_replica="2001:db8::2".__eq__)
+    without_bound = ["2001:db8::1"] * 20 + ["2001:db8::2"] * 20
+    connections = Connections(limits)
+    assert opened(connections, [*without_bound, *["2001:db8::3"] * 8]) == [*without_bound, *["2001:db8::3"] * 8]
+    for connection in tuple(connections._open):
+        connections.left(connection)
+    assert not connections._by_peer
+
+
+async def whole(port, local_host=None):
+    """What comes for a request on a connection of its own; empty if the connection is refused."""
+    async with await anyio.connect_tcp("127.0.0.1", port, local_host=local_host) as stream:
+        try:
+            await stream.send(HEAD % (b"/", b"Connection: close\r\n"))
+        except anyio.BrokenResourceError:
+            return b""
+        return await rest(stream)
+
+
+@pytest.fixture
+def strangers(monkeypatch):
+    """The addresses of the loopback, which have no bound, count as those of peers: there are no others to come from."""
+    monkeypatch.setattr("gateway.serving.http.connections.is_loopback", lambda address: False)
+
+
+OTHER = "127.0.0.2"
+of_two_peers = pytest.mark.skipif(sys.platform == "darwin", reason="macOS has but one address on its loopback")
+
+
+@of_two_peers
+async def test_a_peer_with_its_most_connections_gets_no_more_and_another_is_served(
+    served, application, strangers, caplog
+):
+    async with served(connections_per_address=3) as port:
+        streams = [await connected(port, HEAD % (b"/hang", b"")) for _ in range(3)]
+        await application.until_hanging(3)
+        assert [await whole(port) for _ in range(4)] == [b""] * 4
+        assert (await whole(port, OTHER)).startswith(b"HTTP/1.1 200")
+        assert application.hanging == 3
+        await streams.pop().aclose()
+        while application.hanging == 3:
+            await application.changed.wait()
+        assert (await whole(port)).startswith(b"HTTP/1.1 200")
+        for stream in streams:
+            await stream.aclose()
+    lines = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert lines == ["127.0.0.1 has 3 connections open, its maximum: idle ones are closed"]
+
+
+@of_two_peers
+async def test_what_makes_way_for_a_peers_next_connection_is_its_own(served, strangers):
+    async with (
+        served(connections_per_address=2) as port,
+        await anyio.connect_tcp("127.0.0.1", port, local_host=OTHER) as other,
+        await connected(port) as first,
+        await connected(port) as second,
+    ):
+        for stream in (other, first, second):
+            await stream.send(HEAD % (b"/", b""))
+            await answer(stream, b"0")
+        assert (await whole(port)).startswith(b"HTTP/1.1 200")
+        assert await rest(first) == b""
+        for stream in (other, second):
+            await stream.send(HEAD % (b"/", b""))
+            await answer(stream, b"0")
+
+
+class Files:
+    """File descriptors for accepted connections: the next `missing` times that one is wanted, there is none."""
+
+    def __init__(self, monkeypatch):
+        self.missing = self.failed = 0
+        self.pauses = []
+        """What the loop wants to do after its pause."""
+        accept = socket.socket.accept
+
+        def accept_if_there_is_a_file(listener):
+            if self.missing > 0:
+                self.missing -= 1
+                self.failed += 1
+                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+            return accept(listener)
+
+        monkeypatch.setattr(socket.socket, "accept", accept_if_there_is_a_file)
+        later = BaseEventLoop.call_later
+
+        def call_later(loop, delay, callback, *args, **options):
+            if delay == constants.ACCEPT_RETRY_DELAY:
+                self.pauses.append(lambda: callback(*args))
+            return later(loop, delay, callback, *args, **options)
+
+        monkeypatch.setattr(BaseEventLoop, "call_later", call_later)
+        monkeypatch.setattr(constants, "ACCEPT_RETRY_DELAY", 3_600)
+
+
+@pytest.fixture
+def files(monkeypatch, anyio_backend):
+    if anyio_backend[1]["use_uvloop"]:
+        pytest.skip("uvloop accepts connections by itself")
+    return Files(monkeypatch)
+
+
+def without_files(caplog):
+    """What is said of connections, after everything that is worse: there is nothing worse."""
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR or record.exc_info] == []
+    return [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+
+
+async def test_without_files_idle_connections_make_way_at_once(served, files, caplog):
+    async with served() as port, await connected(port, HEAD % (b"/", b"")) as idle:
+        await answer(idle, b"0")
+        files.missing = 1
+        async with await connected(port, HEAD % (b"/", b"")) as new:
+            assert await rest(idle) == b""
+            await answer(new, b"0")
+    assert files.pauses == []  # it would have been one of a second for everybody
+    told = "no connection can be accepted for now: Too many open files; 1 idle ones were closed"
+    assert without_files(caplog) == [told]
+
+
+async def test_without_files_and_without_idle_connections_everybody_waits_in_silence(
+    served, application, files, caplog
+):
+    async with served() as port, await connected(port, HEAD % (b"/hang", b"")):
+        await application.until_hanging(1)
+        files.missing = 1_000
+        async with await connected(port, HEAD % (b"/", b"")) as new:
+            for count in range(1, 4):
+                while files.failed < count:
+                    await anyio.lowlevel.checkpoint()
+                for _ in range(200):  # turns of the loop, in which nothing is tried
+                    await anyio.lowlevel.checkpoint()
+                assert files.failed == len(files.pauses) == count
+                files.pauses[-1]()
+            files.missing = 0
+            await answer(new, b"0")
+        assert application.hanging == 1
+    assert without_files(caplog) == [
+        "no connection can be accepted for now: Too many open files; 0 idle ones were closed"
+    ]
+
+
+async def test_without_files_that_nobody_reports_idle_connections_make_way_too(served, caplog, monkeypatch):
+    def no_file(descriptor):
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    async with served() as port, await connected(port, HEAD % (b"/", b"")) as idle:
+        await answer(idle, b"0")
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "dup", no_file)
+            assert await rest(idle) == b""
+        assert (await whole(port)).startswith(b"HTTP/1.1 200")
+    told = "no connection can be accepted for now: Too many open files; 1 idle ones were closed"
+    assert without_files(caplog) == [told]
 
 
 async def test_a_request_that_does_not_end_when_the_gateway_stops_is_not_a_traceback(

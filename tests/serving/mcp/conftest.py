@@ -109,7 +109,7 @@ class StdioHost:
         assert self.process.stdin is not None
         self.process.stdin.close()
 
-    def ended(self, seconds: float = 30) -> tuple[int, bytes, str]:
+    def ended(self, seconds: float = 60) -> tuple[int, bytes, str]:
         """Wait for the end: exit code, what was left on stdout, and stderr."""
         assert self.process.stdout is not None
         assert self.process.stderr is not None

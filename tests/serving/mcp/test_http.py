@@ -256,6 +256,21 @@ async def test_the_service_hears_who_calls_and_from_which_program(served, wire):
         assert "roots" in caller["capabilities"]
 
 
+@pytest.mark.parametrize("odd", [None, 1.5, True, [1], {}])
+@pytest.mark.parametrize("revision", ["2025-03-26", "2025-11-25"])
+async def test_a_request_with_an_id_that_none_may_have_is_refused_and_not_taken_for_a_notification(
+    served, wire, revision, odd
+):
+    async with served() as gateway, httpx2.AsyncClient() as client:
+        url = f"{gateway.url}/mcp"
+        async with session(client, url, wire, revision) as headers:
+            response, answer = await post(client, url, {**wire.request(1, "ping", {}), "id": odd}, headers)
+            assert response.status_code == 400
+            assert (answer["id"], answer["error"]["code"]) == (None, -32600)
+            _, answer = await post(client, url, wire.request(2, "ping", {}), headers)
+            assert answer == {"jsonrpc": "2.0", "id": 2, "result": {}}
+
+
 async def test_what_no_encoder_takes_costs_a_character_and_not_the_answer(served, wire):
     expected = ("half \ufffd of a pair", None)
     with anyio.fail_after(30):

@@ -1,9 +1,11 @@
 """Who counts as connected."""
 
 from contextlib import AsyncExitStack
+from dataclasses import replace
 
 import pytest
 
+from gateway.core.apps import DECLARED
 from gateway.core.model.caller import Caller
 from gateway.serving.mcp.presence import PRESENCE_SECONDS, Presence
 
@@ -41,6 +43,13 @@ async def test_a_host_without_a_connection_is_there_as_long_as_it_asks_now_and_t
     assert [host.requests for host in presence.connected_hosts()] == [2]
     clock.now += 20
     assert presence.connected_hosts() == []
+
+
+async def test_two_programs_of_one_name_of_which_one_shows_pages_are_two_hosts():
+    presence = Presence()
+    for caller in (replace(NEW, capabilities=DECLARED), NEW, replace(NEW, capabilities=DECLARED)):
+        presence.asked(caller)
+    assert [host.requests for host in presence.connected_hosts()] == [2, 1]
 
 
 async def test_hosts_that_invent_names_are_not_remembered_without_end():

@@ -374,7 +374,7 @@ def test_a_host_that_leaves_ends_the_process(stdio_host, wire):
     host = opened(stdio_host(), wire)
     host.ask(wire.request(1, "tools/list"))
     host.leave()
-    code, left, errors = host.ended(10)
+    code, left, errors = host.ended()
     assert (code, left) == (0, b"")
     assert "service closed" in errors
 
@@ -383,12 +383,12 @@ def test_a_host_that_leaves_before_the_service_is_up_ends_the_process(stdio_host
     host = stdio_host("--hold", str(gate[0]), pass_fds=(gate[0],))
     host.ask(wire.initialize())
     host.leave()
-    assert host.ended(10)[0] == 0
+    assert host.ended()[0] == 0
 
 
 def test_a_service_that_cannot_start_says_why_in_its_own_words(stdio_host, wire):
     host = stdio_host("--fail", "there is no such file")
-    code, _, errors = host.ended(10)
+    code, _, errors = host.ended()
     assert code == 0
     assert "could not start: there is no such file" in errors
 

@@ -1,6 +1,8 @@
 """What passes the proxy: everything as it comes, both ways, and nothing goes anywhere but to the model API."""
 
+import gc
 import json
+import tracemalloc
 
 import anyio
 import httpx2
@@ -48,6 +50,26 @@ async def test_a_repair_is_counted_and_explained(recorder, before, client, pictu
     roles = [message["role"] for message in json.loads(api.requests[0]["body"])["messages"]]
     assert roles == ["tool", "user"]
     assert [change.where for change in proxy.explained[0].changes] == ["messages.0.content"]
+
+
+async def test_names_of_models_are_not_kept_whole(recorder, before, client, picture):
+    api = recorder()
+    content = json.dumps([{"type": "image", "data": picture("red"), "mimeType": "image/png"}])
+    messages = [{"role": "tool", "tool_call_id": "c0", "content": content}]
+    async with before(api) as proxy:
+        await client.post(proxy.url + CHAT, json={"model": "gpt-5", "messages": messages})
+        tracemalloc.start()
+        try:
+            for number in range(16):
+                name = f"{number}{'m' * 2**22}"
+                assert (await client.post(proxy.url + CHAT, json={"model": name, "messages": messages})).is_success
+                api.requests.clear()
+                proxy.explained.clear()
+            del name
+            gc.collect()
+            assert tracemalloc.get_traced_memory()[0] < 2**25  # a few requests that are not quite gone, of 2**26
+        finally:
+            tracemalloc.stop()
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"])

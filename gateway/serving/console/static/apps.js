@@ -174,7 +174,8 @@
       if (this.blocked.has(what) || this.blocked.size >= MOST_BLOCKED || !notice) return;
       this.blocked.add(what);
       notice.querySelector("span").textContent = [...this.blocked].join(", ");
-      notice.querySelector("[data-blocked-eval]").hidden = ![...this.blocked].some((one) => one.startsWith("eval "));
+      const isCode = (one) => one.startsWith("eval ") || /^data \((script|worker)-/.test(one);
+      notice.querySelector("[data-blocked-eval]").hidden = ![...this.blocked].some(isCode);
       notice.hidden = false;
     }
 
