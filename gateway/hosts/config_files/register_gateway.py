@@ -127,7 +127,9 @@ def unregister(
     document, content = host_document(host, file)
     if content is None or name not in own_names(document, host):
         return None
-    record, before = backups.record(host.name, file), backups.before(host.name, file)
+    record = backups.record(host.name, file)
+    # Without a record it is not this program that registered it: a backup that is there is of an earlier time.
+    before = None if record is None else backups.before(host.name, file)
     untouched = record is not None and record.exact and record.written == digest(content)
     complete = record is not None and (before is not None or not record.existed)
     if record is not None and untouched and complete and record.names == (name,):
@@ -158,7 +160,7 @@ def unregister(
         elif record is not None:
             backups.forget(host.name, file, drop_content=False)
     backup = backups.place(host.name, file)
-    kept = backup if backup.exists() else None
+    kept = backup if record is not None and backup.exists() else None
     return Unregistered(file, diff, exact=False, backup=kept, put_back=put_back, missing=missing)
 
 

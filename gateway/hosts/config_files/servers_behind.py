@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from gateway.core.wording import plain
+from gateway.core.fact_words import plain
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.files import decoded_text, read_bytes
 from gateway.hosts.config_files.host_format import HostFormat

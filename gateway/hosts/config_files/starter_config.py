@@ -18,7 +18,7 @@ from gateway.config.validation import validate
 from gateway.errors import ConfigError
 
 HEAD = """\
-# The configuration of mcp-gateway. Every key: docs/configuration.md. Lines that are commented out show the defaults.
+# The configuration of mcp-gateway. `mcp-gateway config keys` lists every key. What is commented out shows the defaults.
 #
 # - Relative paths (`cwd`, and commands with a slash in them) are relative to the folder of this file.
 # - Values may contain ${NAME}, an environment variable that must be set, or ${NAME:-default}; $${ is a literal ${.

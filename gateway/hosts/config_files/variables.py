@@ -113,7 +113,7 @@ def _text(text: str, dialect: Dialect, place: Place, found: FoundVariable) -> st
     parts: list[str | _Variable] = []
     position = 0
     for reference in _PATTERNS.get(dialect, _BRACES).finditer(text):
-        meant = meaning(reference, place, found)
+        meant = _without_inner(meaning(reference, place, found), place)
         _add(parts, text[position : reference.start()])
         if isinstance(meant, _Variable):
             parts.append(meant)
@@ -122,6 +122,13 @@ def _text(text: str, dialect: Dialect, place: Place, found: FoundVariable) -> st
         position = reference.end()
     _add(parts, text[position:])
     return _joined(parts, place, found)
+
+
+def _without_inner(meant: "Meaning", place: Place) -> "Meaning":
+    """Return the same where a default has a reference inside, which ours cannot: the one that counts here, alone."""
+    if not isinstance(meant, _Variable) or "${" not in meant.default:
+        return meant
+    return _Variable(meant.name, "") if place.environ.get(meant.name) else meant.default
 
 
 def _add(parts: list[str | _Variable], text: str) -> None:

@@ -19,6 +19,8 @@ JSON = "application/json"
 OPENING_CHARS = 60
 MOST_VALUES = 8
 """Maximum number of structured values that are looked for: long content may be cut, but not at its beginning."""
+_BEGINNING_CHARS = 400
+"""Characters of the JSON of structured content that are looked for as a whole."""
 TELLING_CHARS = 16
 """A text with a shorter opening may occur anywhere by chance, and is not counted."""
 _NAMED = re.compile(r"\[[^\[\]{}]{1,2000}\]")
@@ -86,21 +88,37 @@ def _page_in(block: Any) -> Mapping[str, Any] | None:
 
 
 def read_again(result: Mapping[str, Any], seen: Seen) -> tuple[str, ...]:
-    """Return the first words of texts that the model reads more often than the tool wrote them.
+    """Return the beginnings of texts that the model reads more often than the tool wrote them, as they are written.
 
-    Structured content may say more than its text twin; it adds nothing only if it is the twin of a text.
+    Structured content may say more than its text twin; it adds nothing only if it is the twin of a text. Where its
+    values are all too short to tell, it is told by its beginning, in whichever way it may be written.
     """
     texts = [text for block in _blocks(result) if is_dict(block) and isinstance(text := block.get("text"), str)]
     value = result.get("structuredContent")
-    if value is not None and not any(is_json_of(text, value) for text in texts):
+    twins = [] if value is None else [text for text in texts if is_json_of(text, value)]
+    if value is not None and not twins:
         texts.append(json.dumps(value, ensure_ascii=False))
     said, read = words("\n".join(texts)), read_by(seen)
-    found = {*map(_opening, texts), *_first_values(result)}
-    return tuple(
-        opening
-        for opening in sorted(found)
-        if len(opening) >= TELLING_CHARS and read.count(opening) > said.count(opening)
-    )
+    values = {_opening(one): one for one in islice(_values(value), MOST_VALUES)}
+    found = {_opening(text): text for text in texts} | values
+    again = [one for one in sorted(found) if len(one) >= TELLING_CHARS and read.count(one) > said.count(one)]
+    beginnings = tuple(_beginning(found[one]) for one in again)
+    if value is None or max(map(len, values), default=0) >= TELLING_CHARS:
+        return beginnings
+    return (*beginnings, *_data_again(value, twins, said, read))
+
+
+def _data_again(value: Any, twins: list[str], said: str, read: str) -> Iterator[str]:
+    """Yield the beginning of data that is read more often than it was said, in whichever way it is written."""
+    dumped = json.dumps(value, ensure_ascii=False)
+    forms = {words(form[:_BEGINNING_CHARS]) for form in (dumped, json.dumps(value), *twins)}
+    if min(map(len, forms)) >= TELLING_CHARS and sum(map(read.count, forms)) > sum(map(said.count, forms)):
+        yield dumped[:OPENING_CHARS]
+
+
+def _beginning(text: str) -> str:
+    """Return the part of a text that was compared, on one line."""
+    return " ".join(_compared(text).split())
 
 
 def named_images(seen: Seen) -> int:
@@ -154,11 +172,11 @@ def _blocks(result: Mapping[str, Any]) -> list[Any]:
 
 
 def _first_values(result: Mapping[str, Any]) -> Iterator[str]:
-    return islice(_values(result.get("structuredContent")), MOST_VALUES)
+    return map(_opening, islice(_values(result.get("structuredContent")), MOST_VALUES))
 
 
 def _values(value: Any) -> Iterator[str]:
-    """Yield the words of the strings and whole numbers in structured content, in order.
+    """Yield the strings and whole numbers in structured content that have words, in order.
 
     Some servers repeat their content there: the text of a text block is a value, blocks with bytes are not.
     """
@@ -169,8 +187,8 @@ def _values(value: Any) -> Iterator[str]:
             stack.extend(reversed(_inside(part)))
         elif is_list(part):
             stack.extend(reversed(part))
-        elif isinstance(part, str | int) and not isinstance(part, bool) and (opening := _opening(str(part))):
-            yield opening
+        elif isinstance(part, str | int) and not isinstance(part, bool) and _opening(str(part)):
+            yield str(part)
 
 
 def _inside(members: Mapping[str, Any]) -> list[Any]:
@@ -185,8 +203,11 @@ def _inside(members: Mapping[str, Any]) -> list[Any]:
 
 def _opening(text: str) -> str:
     """Return the first words, up to anything that a JSON dump would escape or that hides an image."""
-    plain = _HIDDEN.split(_PLAIN.sub(r"\1", text.lstrip()[:OPENING_CHARS]), maxsplit=1)[0]
-    return "" if base64_runs(text[:400]) else words(plain)
+    return "" if base64_runs(text[:400]) else words(_compared(text))
+
+
+def _compared(text: str) -> str:
+    return _HIDDEN.split(_PLAIN.sub(r"\1", text.lstrip()[:OPENING_CHARS]), maxsplit=1)[0]
 
 
 def is_json_of(text: str, value: Any) -> bool:

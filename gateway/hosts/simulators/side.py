@@ -91,11 +91,13 @@ def summary(side: Side) -> tuple[str, Tone]:
     """Summarise a side in a few words, and give its tone.
 
     `good`: the model sees everything; `kept`: something is only named in a line and kept; `poor`: something other than
-    an image is out of the model's sight; or `bad`.
+    an image is out of the model's sight, or read more than once; or `bad`.
     """
     seen, verdict = side.seen, side.verdict
     if seen is None or verdict is None:
         return "call failed", "bad"
+    if verdict.is_only_repeated:
+        return "twice", "poor"
     if not (verdict.is_good or verdict.lacks_only_media):
         return _bad_words(verdict), "bad"
     if side.characters > LONG:

@@ -30,7 +30,8 @@ class Verdict:
     `shown` of `expected` images reach the model as pictures; `named` is the number of those that the host cannot show
     but that are named in a line of text, out of `to_name`. `unnamed` are the places of sound, documents and other bytes
     of which the model learns nothing. `leak` counts characters of base64 as text. `lost` are the beginnings of texts,
-    structured values, and links that do not arrive. `is_silent`: the tool failed, and the model does not learn of it.
+    structured values, and links that do not arrive, `again` those that arrive more often than the tool wrote them.
+    `is_silent`: the tool failed, and the model does not learn of it.
     `problems` says in words what is wrong; empty means that all is well.
     """
 
@@ -41,6 +42,7 @@ class Verdict:
     unnamed: tuple[str, ...]
     leak: int
     lost: tuple[str, ...]
+    again: tuple[str, ...]
     is_silent: bool
     error: str | None
     is_empty: bool
@@ -60,6 +62,11 @@ class Verdict:
     def lacks_only_media(self) -> bool:
         """Whether the only fault is that the model learns nothing of sound, documents and other bytes."""
         return bool(self.unnamed) and len(self.problems) == len(self.unnamed)
+
+    @property
+    def is_only_repeated(self) -> bool:
+        """Whether the only fault is that the model reads something more than once: nothing is missing."""
+        return bool(self.again) and len(self.problems) == len(self.again)
 
     @property
     def problems_in_short(self) -> tuple[str, ...]:
@@ -97,8 +104,8 @@ def judge_seen(original: Mapping[str, Any], seen: Seen, host: SimulatedHost) -> 
         problems.append(f"{leak:,} characters of base64 as text")
     problems += [f"neither shown nor named: {place}" for place in without_name]
     problems += map(_not_read, lost)
-    if not host.writes_twice:
-        problems += [f"{READ_AGAIN}: {opening}" for opening in read_again(original, seen)]
+    again = () if host.writes_twice or host.for_people else read_again(original, seen)
+    problems += [f"{READ_AGAIN}: {opening}" for opening in again]
     if is_silent:
         problems.append("the model is not told that the call failed")
     if is_empty and _has_content(original):
@@ -111,6 +118,7 @@ def judge_seen(original: Mapping[str, Any], seen: Seen, host: SimulatedHost) -> 
         unnamed=without_name,
         leak=leak,
         lost=lost,
+        again=again,
         is_silent=is_silent,
         error=seen.error,
         is_empty=is_empty,

@@ -110,6 +110,18 @@ def test_what_the_host_changed_since_stays_and_the_backup_too(file, launch, back
     assert backups.record("cursor", file) is None
 
 
+def test_an_entry_that_somebody_else_wrote_later_has_nothing_to_do_with_an_old_backup(file, launch, backups):
+    install(CURSOR, file, launch, backups)
+    inside = file.read_bytes()
+    file.write_bytes(inside.replace(b'"a"}', b'"changed"}'))
+    uninstall(CURSOR, file, backups)
+    outside = file.read_bytes()
+    file.write_bytes(inside)  # by the host's own command, for example
+    done = uninstall(CURSOR, file, backups)
+    assert (done.backup, done.put_back, done.missing) == (None, (), ())
+    assert file.read_bytes() == outside.replace(b'"changed"}', b'"a"}')
+
+
 def test_servers_taken_out_come_back_though_the_host_changed_the_file(file, launch, backups):
     install(CURSOR, file, launch, backups, only=True)
     file.write_bytes(with_member(file.read_bytes().decode("utf-8"), [], "theme", 1).encode())

@@ -31,6 +31,7 @@ def expanded(text, environ=ENVIRON):
         ("none", "${A} $A $${A}", "$${A} $A $$${A}"),
         ("claude-code", "x${A}y${B:-c d}", "x${A:-}y${B:-c d}"),
         ("claude-code", "${env:A} ${} $A", "$${env:A} $${} $A"),
+        ("claude-code", "${A:-${B}} ${C:-${B}}", "${A:-}} $${B}"),
         ("gemini-cli", "$A/${B_2}/${C:-d} 5$ $5", "${A:-$A}/${B_2:-}/${C:-d} 5$ $5"),
         ("opencode", "{env:A}-${A}", "${A:-}-$${A}"),
         ("cursor", "${env:A} ${userHome}${/}x ${workspaceFolder} ${A}", "${A:-} /home/me/x /work/shop $${A}"),

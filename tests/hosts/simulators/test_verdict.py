@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import random
+from functools import partial
 from typing import Any
 
 import pytest
@@ -278,5 +279,31 @@ def test_structured_content_is_another_text_unless_it_is_the_twin_of_one() -> No
     twice = Seen((SeenText(dumped), SeenText(dumped)))
     twin = _judged(_result({"type": "text", "text": dumped}, structuredContent=value), twice)
     assert twin.problems == ("read more than once: PROSE about the harbour",)
+    moment = json.dumps({"at": "2026-11-28T13:44:15.403Z"})
+    seen = Seen((SeenText(moment), SeenText(moment)))
+    told = _judged(_result({"type": "text", "text": moment}, structuredContent=json.loads(moment)), seen)
+    assert told.problems == ("read more than once: 2026-11-28T13:44:15.403Z",)
     other = _result({"type": "text", "text": "PROSE about the harbour"}, structuredContent=value)
     assert _judged(other, Seen((SeenText("PROSE about the harbour"), SeenText(dumped)))).is_good
+
+
+def test_structured_content_whose_values_are_all_short_is_recognised_by_its_beginning() -> None:
+    value = {"rows": [{"id": name, "part": 25} for name in ("sales", "ops", "rent", "tax")]}
+    result = _result({"type": "text", "text": "A budget of four parts"}, structuredContent=value)
+    once = (SeenText("A budget of four parts"), SeenText(json.dumps(value)))
+    assert _judged(result, Seen(once)).is_good
+    twice = _judged(result, Seen((SeenText(json.dumps(value, separators=(",", ":"))), *once)))
+    beginning = '{"rows": [{"id": "sales", "part": 25}, {"id": "ops", "part":'
+    assert twice.problems == (f"read more than once: {beginning}",)
+    assert twice.is_only_repeated
+
+
+@pytest.mark.parametrize("write", [json.dumps, partial(json.dumps, sort_keys=True), partial(json.dumps, indent=2)])
+@pytest.mark.parametrize("read", [json.dumps, partial(json.dumps, ensure_ascii=False, separators=(",", ":"))])
+@pytest.mark.parametrize("name", ["Zürich", "Zürich Hauptbahnhof platform nine"])
+def test_however_data_is_written_what_is_read_once_is_not_read_twice(name: str, read: Any, write: Any) -> None:
+    value = {"name": name, "id": 7, "lines": ["S3", "S9", "IC 1"], "at": 21.0}
+    result = _result({"type": "text", "text": write(value)}, structuredContent=value)
+    assert not _judged(result, Seen((SeenText(read(value)),))).again
+    assert not _judged(result, Seen((SeenText(write(value)),))).again
+    assert _judged(result, Seen((SeenText(read(value)), SeenText(write(value))))).again
