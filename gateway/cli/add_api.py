@@ -8,7 +8,7 @@ from gateway.cli.exit_codes import refuse
 from gateway.cli.terminal import say
 from gateway.config.openapi_settings import OperationSettings
 from gateway.config.setting_types import is_url
-from gateway.core.wording import plain
+from gateway.core.fact_words import plain
 from gateway.errors import ConfigError, GatewayError
 
 

@@ -16,11 +16,11 @@ from gateway.cli.exit_codes import DONE, refuse_to_guess
 from gateway.cli.terminal import remark, say
 from gateway.config.expansion import NoValue
 from gateway.config.secret_sources import has_keyring, keep_in_keyring
+from gateway.core.fact_words import plain
 from gateway.core.registry.entry import DELETED, DEPRECATED, RegistryEntry, split_reference
 from gateway.core.registry.inputs import Answers
 from gateway.core.registry.risks import risks_of
 from gateway.core.registry.ways import Way
-from gateway.core.wording import plain
 from gateway.errors import ConfigError, InvalidRequest
 from gateway.hosts.config_files.configuration_file import ConfigurationFile
 from gateway.hosts.config_files.starter_config import check_upstream

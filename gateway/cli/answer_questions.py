@@ -8,8 +8,8 @@ import typer
 
 from gateway.cli.exit_codes import refuse
 from gateway.cli.terminal import remark, say
+from gateway.core.fact_words import plain
 from gateway.core.registry.inputs import Question, problem_with
-from gateway.core.wording import plain
 from gateway.telemetry.sanitize import neutral
 
 if TYPE_CHECKING:

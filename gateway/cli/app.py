@@ -1,7 +1,9 @@
 """The command line application: its commands, common options, error handling and logging."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
@@ -23,6 +25,10 @@ EPILOG = (
     "Exit codes: 0 success, 1 failure, 2 unusable command line or configuration, 3 an upstream is not available, "
     "130 interrupted, 141 nobody reads the output."
 )
+
+
+NAMES = ("mcp-gateway", "mcp-multimodal-gateway")
+"""The names of the command: its own, and that of the package."""
 
 
 class _Command(NamedTuple):
@@ -133,14 +139,20 @@ def run(
     # `serve` configures logging again as soon as it knows the configuration.
     log = configure_logging(Settings(logging=LoggingSettings(level="error")), debug=debug)
     invocation = CommandContext(opening, debug, after_dashes=len(rest[1:]))
-    # Words that are not a command are judged, and explained, by the whole application.
-    word = next((word for word in given if not word.startswith("-")), None)
+    # Words that are not a command are judged, and explained, by the whole application; --version by any part of it.
+    word = "stop" if given == ["--version"] else next((word for word in given if not word.startswith("-")), None)
     app = application(word if word in COMMANDS else None)
     loaded()
     try:
-        return ending(lambda: app(given, prog_name="mcp-gateway", standalone_mode=False, obj=invocation), debug=debug)
+        return ending(lambda: app(given, prog_name=_called_as(), standalone_mode=False, obj=invocation), debug=debug)
     finally:
         log.flush()
+
+
+def _called_as() -> str:
+    """Return the name that the command is called by: a shell completes, and is given a script for, that one."""
+    name = Path(sys.argv[0]).stem if sys.argv else ""
+    return name if name in NAMES else NAMES[0]
 
 
 def _split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:

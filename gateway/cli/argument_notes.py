@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gateway.config.code_mode_settings import CodeModeSettings
+from gateway.core.fact_words import plain
 from gateway.core.model.grant import SEPARATOR
 from gateway.core.model.json_values import as_object
-from gateway.core.near_names import did_you_mean
-from gateway.core.tools.arguments import path_words, unmarked_handles
+from gateway.core.own_names import RUN_TOOL
+from gateway.core.tools.arguments import path_words, unknown_arguments, unmarked_handles
 from gateway.core.tools.catalogue import OWN, Catalogue
-from gateway.core.wording import RUN_TOOL, plain
 from gateway.routing.calls import schema_of
 from gateway.routing.check_arguments import ArgumentChecks
 from gateway.routing.code_mode.script_tools import tools_outside
@@ -37,25 +37,13 @@ def argument_notes(
         marks = f"the schema of {own_name} does not mark it as content"
         yield f"{where} looks like a handle, but {marks} (docs/arguments.md)"
     schema = as_object(schema_of(catalogue, tool))
-    unknown = tuple(_unknown(schema, arguments))[:_MOST]
-    yield from unknown
+    unknown = tuple(unknown_arguments(schema, arguments))
+    for name, question in unknown:
+        yield f"the input schema has no argument {plain(name, 100)!r}{f'; {question}' if question else ''}"
     for mistake in ArgumentChecks().mistakes(tool, dict(schema), arguments) or ():
         place = "/".join(map(str, mistake.place)) or "as a whole"
         if mistake.place or not unknown:
             yield f"the arguments do not fit the input schema: {plain(place, 200)}: {plain(mistake.text, _LONGEST)}"
-
-
-def _unknown(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a note for each argument of which a schema that names its arguments says nothing."""
-    known = as_object(schema.get("properties"))
-    if not known or schema.get("additionalProperties") not in (None, False):
-        return
-    if any(key in schema for key in ("patternProperties", "allOf", "anyOf", "oneOf", "$ref", "if")):
-        return
-    for name in arguments:
-        if name not in known:
-            near = did_you_mean(name, list(known))
-            yield f"the input schema has no argument {plain(name, 100)!r}{f'; {near}' if near else ''}"
 
 
 def _uncallable(catalogue: Catalogue, settings: CodeModeSettings, code: str) -> Iterator[str]:

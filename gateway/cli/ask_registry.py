@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from gateway.cli.command_context import run_until_signal
 from gateway.cli.terminal import remark
-from gateway.core.wording import age_words
+from gateway.core.fact_words import age_words
 
 if TYPE_CHECKING:
     from gateway.registry.client import RegistryClient

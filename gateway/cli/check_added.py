@@ -20,7 +20,8 @@ def check_added(name: str, file: ConfigurationFile) -> int:
     Raises:
         UpstreamUnavailable: it cannot be started.
     """
-    from gateway.cli.diagnosis.server_check import CheckOptions, check_server
+    from gateway.cli.diagnosis.checkup import CheckOptions
+    from gateway.cli.diagnosis.server_check import check_server
     from gateway.cli.print_checkup import print_checkup
     from gateway.hosts.simulators.hosts import SIMULATORS
 

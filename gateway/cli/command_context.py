@@ -1,6 +1,5 @@
 """Shared set-up of commands: the connection opened before, the settings, profiles, and running until a signal."""
 
-import gc
 import os
 import signal
 import sys
@@ -32,13 +31,6 @@ if TYPE_CHECKING:
     from gateway.content.shaping import Shaper
     from gateway.content.store import ContentStore
     from gateway.serving.mcp.early_stdio import EarlyStdio
-
-_COLLECT = (50_000, 20, 20)
-"""Thresholds of the garbage collector: much higher than the default (700, 10, 10).
-
-A full collection stops everything, and a result with millions of values triggers many: parsing
-8 MB of empty lists takes 0.1 s with this and 1.0 s without (measured, CPython 3.11).
-"""
 
 _OWN_PROFILE = "the command line"
 
@@ -117,12 +109,16 @@ class CommandContext:
 
 
 def settings_for(config: Path | None, urls: Sequence[str] | None, command: Sequence[str] | None = None) -> Settings:
-    """Return the settings of the file, or of the upstreams named on the command line; see `loaded_for`."""
-    return loaded_for(config, urls, command).settings
+    """Return the settings for a command that serves nobody: of the file, or of the upstreams on the command line."""
+    return loaded_for(config, urls, command, serves=False).settings
 
 
-def loaded_for(config: Path | None, urls: Sequence[str] | None, command: Sequence[str] | None = None) -> LoadedSettings:
+def loaded_for(
+    config: Path | None, urls: Sequence[str] | None, command: Sequence[str] | None = None, *, serves: bool = True
+) -> LoadedSettings:
     """Load the settings of the file, or make settings of the upstreams named on the command line.
+
+    `serves`: whether somebody is going to be served (`load_settings`).
 
     Raises:
         ConfigError: there is neither, or it is invalid.
@@ -131,7 +127,7 @@ def loaded_for(config: Path | None, urls: Sequence[str] | None, command: Sequenc
         if config is not None:
             refuse("give either --config or upstreams, not both")
         return LoadedSettings(settings_from_arguments(urls or (), command or ()), None)
-    loaded = load_settings(config)
+    loaded = load_settings(config, serves=serves)
     if loaded.path is None:
         raise ConfigError(
             "there is no configuration",
@@ -141,9 +137,9 @@ def loaded_for(config: Path | None, urls: Sequence[str] | None, command: Sequenc
     return loaded
 
 
-def settings_if_any(config: Path | None) -> LoadedSettings:
+def settings_if_any(config: Path | None, *, serves: bool = False) -> LoadedSettings:
     """Return the settings, or the defaults if no file is found, for a command that reaches no upstream."""
-    return load_settings(config, reaches_upstreams=False)
+    return load_settings(config, reaches_upstreams=False, serves=serves)
 
 
 def chosen_profiles(settings: Settings, names: Sequence[str], revision: str) -> Mapping[str, Profile]:
@@ -208,8 +204,6 @@ def run_until_signal(
     `fast_loop`: for a command that serves hosts. On Ctrl-C, `interrupt` is called first; if it returns true, it has
     ended something else and `work` goes on. So is `terminate` on SIGTERM, once; then `work` is about to end by itself.
     """
-    if fast_loop:
-        gc.set_threshold(*_COLLECT)
     return anyio.run(
         _until_signal, work, interrupt, terminate, backend_options={"use_uvloop": fast_loop and _has_uvloop()}
     )

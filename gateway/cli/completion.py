@@ -10,22 +10,23 @@ def profile_names(incomplete: str) -> list[str]:
     """The built-in profiles that begin like this. The user's own are in a configuration that is unknown here."""
     from gateway.config.builtin_profiles import builtin_profiles
 
-    return _beginning(incomplete, builtin_profiles())
+    return beginning(incomplete, builtin_profiles())
 
 
 def simulated_hosts(incomplete: str) -> list[str]:
     """The simulated hosts that begin like this."""
     from gateway.hosts.simulators.hosts import SIMULATORS
 
-    return _beginning(incomplete, SIMULATORS)
+    return beginning(incomplete, SIMULATORS)
 
 
 def host_names(incomplete: str) -> list[str]:
     """The hosts with known configuration files that begin like this."""
     from gateway.hosts.config_files.hosts import HOSTS
 
-    return _beginning(incomplete, HOSTS)
+    return beginning(incomplete, HOSTS)
 
 
-def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
-    return [name for name in names if name.startswith(incomplete.casefold())]
+def beginning(incomplete: str, names: Iterable[str]) -> list[str]:
+    """Those of the names that begin like this."""
+    return [name for name in names if name.casefold().startswith(incomplete.casefold())]

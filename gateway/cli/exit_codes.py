@@ -12,7 +12,7 @@ from typing import NoReturn, cast
 
 import typer
 
-from gateway.cli.terminal import neutral, remark
+from gateway.cli.terminal import neutral, remark, write_out
 from gateway.errors import (
     ConfigError,
     GatewayError,
@@ -98,7 +98,8 @@ def _usage_remedy(error: typer.TyperException) -> str:
 
 
 def complain(message: str, *, remedy: str | None = None) -> None:
-    """Print each line of the message as one line on stderr."""
+    """Print each line of the message as one line on stderr, after what has been printed on stdout."""
+    write_out()
     for line in neutral(message).splitlines() or [""]:
         text = f"error: {line}" + (f" ({remedy})" if remedy else "")
         print(wrapped(text, sys.stderr), file=sys.stderr)

@@ -3,8 +3,8 @@
 from collections.abc import Collection
 
 from gateway.config.schema import Settings
+from gateway.core.fact_words import plain
 from gateway.core.near_names import which_name
-from gateway.core.wording import plain
 from gateway.errors import ConfigError
 
 

@@ -1,6 +1,6 @@
 """Pages (MCP Apps) on the command line: the option `--app`, and its effect on a profile and a caller."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -9,11 +9,11 @@ import typer
 from gateway.cli.print_result import profile_names
 from gateway.cli.terminal import remark
 from gateway.core import apps
+from gateway.core.fact_words import counted, join_facts, plain, size_words
 from gateway.core.model.caller import Caller
 from gateway.core.model.revisions import NEWEST_HANDSHAKE
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
-from gateway.core.wording import counted, join_facts, plain, size_words
 from gateway.errors import UnknownTool
 
 _WHAT_FOR = {"connect": "connects to", "resource": "loads from", "frame": "frames", "baseUri": "has its base at"}
@@ -44,7 +44,9 @@ def tell_of_pages(profiles: Mapping[str, Profile], app: bool, *, verbose: bool =
     if without:
         are, it = ("is", "it") if len(without) == 1 else ("are", "they")
         would = f"this is what {it} would get if {it} declared the extension (--app)"
-        remark(f"note: {profile_names(without, verbose=verbose)} {are} known to get no pages; {would}")
+        remark(
+            f"note: {profile_names(without, verbose=verbose)} {are} known to show no pages, or to ask for none; {would}"
+        )
 
 
 def tell_what_is_without_pages(profiles: Mapping[str, Profile], app: bool, *, every: bool = False) -> None:
@@ -66,6 +68,15 @@ def tell_what_is_without_pages(profiles: Mapping[str, Profile], app: bool, *, ev
         show, it = _verb(perhaps, "shows", "show")
         doubt = "whether that is declared is not known"
         remark(f"note: {', '.join(perhaps)} {show} pages; {doubt}: --app shows what {it} if so")
+
+
+def reader_lines(result: Mapping[str, Any], profile: Profile, audience: apps.Audience, app: bool) -> Iterator[str]:
+    """Yield what the model and what the page reads of a result, if there is a page and hosts of `profile` show it."""
+    if audience == "model" or not shows_pages(profile, app):
+        return
+    for title, lines in apps.Readers(lift(result), profile, audience).sections():
+        yield f"{title}:"
+        yield from (f"  {line}" for line in lines)
 
 
 def tell_of_tools_with_pages(count: int, profile: Profile, command: str) -> None:

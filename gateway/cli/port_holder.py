@@ -3,7 +3,7 @@
 import sys
 
 from gateway.cli.diagnosis.ports import Listener, listener
-from gateway.core.wording import plain
+from gateway.core.fact_words import plain
 from gateway.errors import PortInUse
 from gateway.serving.control.records import GatewayRecord, running
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 from gateway.cli.print_result import grouped
 from gateway.cli.terminal import say
 from gateway.core.apps import FOR_THE_PAGE_ALONE
-from gateway.core.wording import counted, plain
+from gateway.core.fact_words import counted, plain
 
 if TYPE_CHECKING:
     from gateway.cli.demo.cases import Case
+    from gateway.cli.diagnosis.checkup import Checkup
     from gateway.cli.diagnosis.page_check import CheckedPage
-    from gateway.cli.diagnosis.server_check import Checkup
 
 
 def print_checkup(checkup: "Checkup") -> None:

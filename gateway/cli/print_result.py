@@ -8,10 +8,10 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from gateway.cli.save_media import found_of
+from gateway.core.fact_words import counted, join_facts, pixel_words, plain, size_words
 from gateway.core.model.blocks import Block, LinkBlock, ResourceBlock, TextBlock, UnknownBlock
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.json_values import is_dict, is_list
-from gateway.core.wording import counted, join_facts, pixel_words, plain, size_words
 
 _SHOWN_CHARS = 2_000
 _SHOWN_BASE64 = 300

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from gateway.cli.terminal import remark
-from gateway.core.wording import counted, plain
+from gateway.core.fact_words import counted, plain
 from gateway.telemetry.sanitize import neutral
 from gateway.upstream.transports.launchers import launcher_of
 

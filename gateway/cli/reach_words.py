@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gateway.core.wording import plain
+from gateway.core.fact_words import plain
 
 
 def reach_words(upstreams: Sequence[str] | None, tools: Sequence[str] | None) -> str:

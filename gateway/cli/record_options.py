@@ -54,7 +54,7 @@ class Recording(NamedTuple):
             return loaded_for(config, urls, command)
         if urls or command:
             refuse("--replay answers in place of upstreams, so name none")
-        return settings_if_any(config)
+        return settings_if_any(config, serves=True)
 
     def replayed(self, settings: Settings) -> Settings:
         """Return the settings with the recording in place of the upstreams, if one is to answer."""

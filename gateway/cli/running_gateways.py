@@ -50,8 +50,12 @@ def the_one(pid: int | None, name: str | None) -> GatewayRecord:
 
 def with_file(file: Path) -> list[GatewayRecord]:
     """Return this user's running gateways with this configuration."""
-    wanted = file.resolve()
-    return [record for record in running() if record.config is not None and Path(record.config).resolve() == wanted]
+    return [record for record in running() if is_same(file, record.config)]
+
+
+def is_same(file: Path, config: str | None) -> bool:
+    """Whether a gateway's configuration, as its record or log names it, is this file."""
+    return config is not None and Path(config).resolve() == file.resolve()
 
 
 def only(found: Sequence[GatewayRecord]) -> GatewayRecord:

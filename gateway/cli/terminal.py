@@ -3,11 +3,12 @@
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import typer
 
-from gateway.core.wording import plain
+from gateway.core.fact_words import plain
 from gateway.telemetry.sanitize import neutral
 from gateway.telemetry.wrap_lines import wrapped
 
@@ -18,8 +19,17 @@ def say(text: str = "") -> None:
 
 
 def remark(text: str) -> None:
-    """Print a sanitized line to stderr, for people, beside a program's output."""
+    """Print a sanitized line to stderr, for people, beside a program's output and after what it has so far."""
+    write_out()
     print(f"{wrapped(neutral(text), sys.stderr)}\n", end="", file=sys.stderr)
+
+
+def write_out() -> None:
+    """Write out what was printed on stdout so far: it may share a file or pipe with stderr, which is not buffered."""
+    if sys.stdout is not None:
+        # Whoever writes last, `gateway.cli.exit_codes.ending`, finds out that nobody reads it.
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
 
 
 def help_without_command(context: typer.Context) -> None:

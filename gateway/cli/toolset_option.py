@@ -9,8 +9,8 @@ import typer
 from gateway.config.project_file import PROJECT_FILE, project_file_here, toolsets_here
 from gateway.config.schema import Settings
 from gateway.config.toolset_settings import scopes_of, which_toolset
+from gateway.core.fact_words import plain
 from gateway.core.model.grant import EVERYTHING, Grant
-from gateway.core.wording import plain
 from gateway.errors import ConfigError, UnknownTool
 
 _LONGEST = 1_000

@@ -45,7 +45,7 @@ class HttpSettings(Section):
     max_connections: Annotated[int, Field(ge=8)] = 1_000
     """Maximum number of open connections; never more than three eighths of the process's file limit."""
     max_connections_per_address: Annotated[int, Field(ge=8)] = 200
-    """The same for one address, except for the loopback and `trusted_proxies`."""
+    """The same for one address (IPv6: one /64), except for the loopback and `trusted_proxies`."""
     max_unread_bytes: Bytes = 64 * 1024 * 1024
     """Maximum data waiting for a host that does not read its response stream; above it, the stream is closed."""
     session_idle: Seconds = 1_800.0

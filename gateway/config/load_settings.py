@@ -27,6 +27,9 @@ PYTHON_VARIABLE = "MCP_GATEWAY_PYTHON"
 
 TOKEN_VARIABLE = "MCP_GATEWAY_TOKEN"  # noqa: S105 - the variable's name, no token
 
+_FOR_SERVING = ("http", "access", "model_proxy", "cluster")
+"""The tables that say who may ask, and how the gateway is reached."""
+
 
 @dataclass(frozen=True)
 class LoadedSettings:
@@ -46,13 +49,17 @@ def load_settings(
     environ: Mapping[str, str] = os.environ,
     cwd: Path | None = None,
     reaches_upstreams: bool = True,
+    serves: bool = True,
+    reads_secrets: bool = True,
 ) -> LoadedSettings:
     """Load the settings from `path`, or else $MCP_GATEWAY_CONFIG, ./mcp-gateway.toml, or the user's config folder.
 
     Values are expanded from `environ`; relative folders and commands are relative to the file. `cwd` is the base for
     relative paths to the file itself and for `./mcp-gateway.toml` (default: the working directory).
     `reaches_upstreams`: False if no upstream is going to be used. References in their tables that have no value here
-    then stay as they are: what needs no server needs no server's secrets.
+    then stay as they are: what needs no server needs no server's secrets. `serves`: False if nobody is going to be
+    served, so that the same holds for what says who may ask. `reads_secrets`: False if no file, keyring
+    or command is to be asked for a secret; references to them stay as they are too.
 
     Raises:
         ConfigError: one line for each problem: file, dotted key, description, remedy. It never shows a value.
@@ -70,19 +77,27 @@ def load_settings(
         if path is None and FILE_VARIABLE in environ:
             raise ConfigError(str(error), remedy=f"the file is named by ${FILE_VARIABLE}") from None
         raise
-    settings = _settings(document, found, shown, environ, reaches_upstreams=reaches_upstreams)
+    parts = (document, found, shown, environ)
+    unused = (*(() if reaches_upstreams else ("upstreams",)), *(() if serves else _FOR_SERVING))
+    settings = _settings(*parts, unused, reads_secrets=reads_secrets)
     return LoadedSettings(settings, found, reaches_upstreams, seen)
 
 
 def _settings(
-    document: Mapping[str, Any], file: Path, shown: Path, environ: Mapping[str, str], *, reaches_upstreams: bool
+    document: Mapping[str, Any],
+    file: Path,
+    shown: Path,
+    environ: Mapping[str, str],
+    unused: Collection[str],
+    *,
+    reads_secrets: bool,
 ) -> Settings:
     def as_written(location: Location) -> Location:
         return location
 
     problems: tuple[Problem, ...] = ()
     read: set[str] = set()
-    sources = secret_sources(file.parent, environ, read.add)
+    sources = secret_sources(file.parent, environ, read.add) if reads_secrets else None
     if file.suffix.lower() == ".json":
         sources = None  # what other programs write in this form means something else
         translation = translate_document(document)
@@ -92,8 +107,8 @@ def _settings(
         raise config_error(str(shown), [Problem(("version",), newer, "update the gateway")])
     expanded, unset = expand(document, {PYTHON_VARIABLE: sys.executable, **environ}, sources)
     settings, invalid = validate(Settings, _anchored(expanded, file.parent, environ), renamed=as_written)
-    if settings is not None and not reaches_upstreams:
-        unset = tuple(one for one in unset if one.location[:1] != ("upstreams",))
+    if settings is not None:
+        unset = tuple(one for one in unset if one.location[0] not in unused)
     problems += tuple(Problem(as_written(one.location), one.what, one.remedy) for one in unset)
     # References that could not be expanded are still in the document and may cause a second problem.
     reported = {problem.location for problem in problems}

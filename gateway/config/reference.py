@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 from textwrap import dedent
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
@@ -31,9 +31,31 @@ _SIMPLE: Mapping[Any, str] = {
 _QUANTITIES: Mapping[Any, str] = {seconds_of: "seconds", parse_bytes: "bytes"}
 
 
+class Key(NamedTuple):
+    """A key of a table, with its type, its default and its meaning as Markdown; what is not there is empty."""
+
+    name: str
+    type: str
+    default: str
+    meaning: str
+
+
+class Table(NamedTuple):
+    """A table of mcp-gateway.toml: its path, empty for the file as a whole, its meaning, and its own keys."""
+
+    path: str
+    meaning: str
+    keys: tuple[Key, ...]
+
+
 def describe_keys() -> str:
     """List every table and key of mcp-gateway.toml, with type, default and meaning."""
-    return "\n".join(_sections(Settings, ""))
+    return "\n".join(line for table in tables() for line in _as_markdown(table))
+
+
+def tables() -> Iterator[Table]:
+    """Yield every table of mcp-gateway.toml, each before those below it, the file as a whole first."""
+    return _tables(Settings, "")
 
 
 def describe_profile_keys() -> str:
@@ -56,13 +78,22 @@ def describe_profile_keys() -> str:
     return "\n".join(lines)
 
 
-def _sections(model: type[BaseModel], path: str) -> Iterator[str]:
+def _as_markdown(table: Table) -> Iterator[str]:
+    if table.path:
+        yield from (f"## `[{table.path}]`", "", table.meaning, "")
+    if table.keys:
+        yield from ("| key | type | default | meaning |", "|---|---|---|---|")
+        yield from (f"| `{key.name}` | {key.type} | {key.default} | {key.meaning} |" for key in table.keys)
+        yield ""
+
+
+def _tables(model: type[BaseModel], path: str) -> Iterator[Table]:
     """Yield the table of `model`'s own keys, then the tables below it."""
     meanings = _attribute_texts(model)
     below: list[tuple[str, type[BaseModel]]] = []
-    rows: list[str] = []
+    keys: list[Key] = []
     for name, field in model.model_fields.items():
-        place = f"{path}.{name}" if path else name
+        place = f"{path.strip('[]')}.{name}" if path else name
         table, named = _table_model(field.annotation), _element_model(field.annotation)
         if table is not None:
             below.append((place, table))
@@ -70,13 +101,10 @@ def _sections(model: type[BaseModel], path: str) -> Iterator[str]:
             below.append((f"{place}.<name>" if get_origin(field.annotation) is dict else f"[{place}]", named))
         else:
             kind = _quantity([field.annotation, *field.metadata]) or _type(field.annotation)
-            rows.append(f"| `{name}` | {kind} | {_default(field, kind)} | {meanings.get(name, '')} |")
-    if path:
-        yield from (f"## `[{path}]`", "", _documentation(model), "")
-    if rows:
-        yield from ("| key | type | default | meaning |", "|---|---|---|---|", *rows, "")
-    for place, table in below:
-        yield from _sections(table, place)
+            keys.append(Key(name, kind, _default(field, kind), meanings.get(name, "")))
+    yield Table(path, _documentation(model), tuple(keys))
+    for place, inner in below:
+        yield from _tables(inner, place)
 
 
 def _model(kind: Any) -> type[BaseModel] | None:

@@ -17,7 +17,7 @@ from typing import Protocol, TypeVar, cast
 from gateway.config.command_output import command_output
 from gateway.config.expansion import NoValue, SecretSources
 from gateway.config.find_config import absolute_path
-from gateway.core.wording import plain, size_words
+from gateway.core.fact_words import plain, size_words
 
 AnswerT = TypeVar("AnswerT")
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from pydantic import field_validator, model_validator
 
 from gateway.config.section import Section
+from gateway.core.fact_words import plain
 from gateway.core.model.toolset_scope import SEPARATOR, ToolsetScope, problem_in
 from gateway.core.near_names import which_name
-from gateway.core.wording import plain
 from gateway.errors import UnknownToolset
 
 AUTO = "auto"

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import queue
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import patch
 
 import keyring
 import pytest
@@ -70,11 +72,12 @@ def logs():
 
 @pytest.fixture
 def command(capsys, logs):
-    """Run the command in this process."""
+    """Run the command in this process. What it sets in the environment goes with it, as with a process of its own."""
 
     def call(*arguments: str) -> Ended:
         given = [str(argument) for argument in arguments]
-        code = run(given)
+        with patch.dict(os.environ):
+            code = run(given)
         out, err = capsys.readouterr()
         if code != 2 or "No such option" not in err:
             assert foreign_options(given, err) == set(), err

@@ -28,7 +28,8 @@ def test_from_nothing_to_tools(command, own):
     ended = command("add", "pics", "--yes", *SERVER)
     assert (ended.code, ended.err) == (0, "")
     assert ended.out == (
-        f"{own}: pics added (stdio, {sys.executable})\nnext: `mcp-gateway tools` starts it and lists its tools\n"
+        f"{own}: pics added (stdio, {sys.executable})\n"
+        "next: `mcp-gateway tools` waits for its start, and lists its tools\n"
     )
     assert own.stat().st_mode & 0o777 == 0o600
     assert own.read_text().startswith("# The configuration of mcp-gateway.")
@@ -108,7 +109,7 @@ def test_everything_that_a_server_is_given(command, tmp_path):
     }
     url = "http://127.0.0.1:9/mcp"
     ended = command("add", "two", url, "--header", "Authorization: Bearer x:y", "--type", "sse", "--config", config)
-    assert f"next: `mcp-gateway tools --config {config}` starts it" in ended.out
+    assert f"next: `mcp-gateway tools --config {config}` waits for its start" in ended.out
     assert upstreams(config)["two"] == {"url": url, "transport": "sse", "headers": {"Authorization": "Bearer x:y"}}
     assert "x:y" not in ended.out + ended.err
     assert config.read_text().startswith("# mine\n[http] # the port\nport = 1\n")

@@ -66,6 +66,17 @@ def test_a_tool_with_a_page_sends_it_the_data_as_it_came(command, raw):
     assert all("structuredContent" in one["result"] for one in everybody)
 
 
+def test_a_call_says_what_the_model_and_what_the_page_reads_as_explain_does(command, raw):
+    called = command("call", "raw__board", "--config", raw, "--app", "--profile", "goose").out
+    recorded = raw.parent / "recorded.json"
+    recorded.write_text(command("call", "raw__board", "--config", raw, "--app", "--json").out)
+    explained = command("explain", recorded, "--app", "--profile", "goose").out
+    readers = called[called.index("the model reads:") :]
+    assert "\nthe page reads:\n" in readers
+    assert readers in explained
+    assert "reads" not in command("call", "raw__board", "--config", raw, "--profile", "goose").out
+
+
 def test_a_page_inside_a_result_is_there_for_hosts_that_show_pages(command, raw):
     def blocks(*options):
         called = command("call", "raw__card", "--config", raw, "--json", *options).json()
@@ -112,7 +123,10 @@ def test_who_is_left_out_and_why_is_one_line(command, raw):
     assert re.match(r"left out: \d+ profiles: claude-desktop[a-z0-9, -]* and \d+ more \(-v: all\) \(only pages", short)
     why = "only pages call this tool, and these hosts show none unless they declare it: add --app"
     assert ended.err.endswith(f" ({why})\n")
-    note = " are known to get no pages; this is what they would get if they declared the extension (--app)\n"
+    note = (
+        " are known to show no pages, or to ask for none; "
+        "this is what they would get if they declared the extension (--app)\n"
+    )
     assert short.endswith(f" ({why})\n")
     pretended = command("call", "raw__chunk", "--config", raw, "--profile", "all", "--app", "-v").err
     assert pretended.startswith("note: claude-code, codex, ")
@@ -199,7 +213,7 @@ def test_a_list_is_one_hosts(command, raw):
 
 def test_what_a_result_says_to_nobody_is_named_by_its_keys(command, raw):
     called = command("call", "raw__board", "--config", raw, "--app")
-    assert called.out.endswith("\n(_meta: k; --json shows it)\n")
+    assert "\n(_meta: k; --json shows it)\nthe model reads:\n" in called.out
     recorded = raw.parent / "recorded.json"
     recorded.write_text(command("call", "raw__board", "--config", raw, "--app", "--json").out)
     assert "\n  -  _meta: k; --json shows it\n" in command("explain", recorded, "--app").out
@@ -297,7 +311,7 @@ def test_for_every_host_nothing_is_said_of_pages_where_the_tool_has_none(command
 @pytest.mark.parametrize(
     ("options", "note"),
     [
-        (("--app", "--profile", "codex"), "note: codex is known to get no pages"),
+        (("--app", "--profile", "codex"), "note: codex is known to show no pages, or to ask for none"),
         (("--profile", "goose"), "note: goose declares that it shows pages: --app shows what it gets with them"),
         (("--app", "--profile", "goose"), ""),
         (("--app", "--profile", "qwen-code"), ""),

@@ -89,3 +89,38 @@ def test_a_command_line_in_place_of_a_command_is_explained(command, tmp_path):
     ended = command("config", "check", "--config", config)
     assert "there is no program 'sh -c true' that could be started; put the arguments into args" in ended.out
     assert ": valid" not in ended.out
+
+
+def test_the_keys_of_a_table_are_listed_with_what_they_mean(command):
+    listed = command("config", "keys").out
+    assert "upstreams.timeout " in listed
+    assert "Limits in seconds" in listed
+    ended = command("config", "keys", "upstreams.timeout")
+    assert ended.out.startswith("[upstreams.<name>.timeout]\nLimits in seconds")
+    assert "call     seconds  300      For a whole call, whatever progress it reports." in ended.out
+    assert "[upstreams.<name>.tools.timeout.<name>]" in command("config", "keys", "upstreams.tools").out
+
+
+def test_a_key_is_found_in_every_table_that_has_it(command):
+    ended = command("config", "keys", "http.port")
+    head, row = "[http] The HTTP side of serve --http. key type default meaning", "port whole number 8484 The port;"
+    assert " ".join(ended.out.split()) == f"{head} {row} 0 selects a free one."
+    tables = [one["table"] for one in json.loads(command("config", "keys", "max_bytes", "--json").out)]
+    assert {"store", "fetch", "audit"} <= set(tables)
+    refused = command("config", "keys", "polici")
+    assert refused.code == 2
+    assert "there is no table or key 'polici': did you mean 'policy'" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"), [("http.prt", "'port'"), ("max_byts", "'max_bytes'"), ("upstreams.timeout.stat", "'start'")]
+)
+def test_a_misspelt_key_is_told_from_the_others_of_its_table(command, given, meant):
+    assert f"there is no table or key '{given}': did you mean {meant}" in command("config", "keys", given).err
+
+
+def test_names_of_the_users_own_are_left_out_of_a_table(command):
+    general = command("config", "keys", "upstreams.timeout").out
+    assert command("config", "keys", "upstreams.charts.timeout").out == general
+    assert command("config", "keys", "upstreams.charts").out.startswith("[upstreams.<name>]\n")
+    assert "For a whole call" in command("config", "keys", "upstreams.charts.timeout.call").out

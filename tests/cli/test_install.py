@@ -195,7 +195,7 @@ def test_a_server_that_claude_code_has_for_one_project_is_named_since_it_stays(c
     (home / ".claude.json").write_text(json.dumps(changed))
     undone = command("uninstall", "claude-code")
     assert "put back: mine\n" in undone.out
-    assert undone.err == f"not put back: notes for {project} alone, which others took out since\n"
+    assert undone.err == f"not put back: notes for {project} alone, which was taken out since (not by the gateway)\n"
 
 
 def test_a_variable_that_the_host_may_not_have_is_a_warning(command, home, pictures, monkeypatch):

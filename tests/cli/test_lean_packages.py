@@ -1,4 +1,4 @@
-"""Packages that are held back: out of the way while nobody asks for them, and complete as soon as somebody does."""
+"""Packages and models that are held back: out of the way while nobody asks for them, and complete once one does."""
 
 import subprocess
 import sys
@@ -68,3 +68,47 @@ threads = [threading.Thread(target=ask) for _ in range(8)]
 print(len(found), len(set(found)))
 """
     assert _run(f"exec({code!r})") == "8 1"
+
+
+def test_a_model_of_the_sdk_is_built_when_it_is_used_and_not_before() -> None:
+    code = """
+import mcp_types
+before = mcp_types.Tool.__pydantic_complete__
+read = mcp_types.Tool.model_validate({"name": "draw", "inputSchema": {}})
+print(before, read.name, mcp_types.Tool.__pydantic_complete__)
+"""
+    assert _run(f"exec({code!r})") == "False draw True"
+
+
+def test_models_of_others_are_built_as_ever() -> None:
+    code = """
+import mcp_types
+from pydantic import BaseModel
+class Mine(BaseModel):
+    name: str
+print(Mine.__pydantic_complete__, dict(BaseModel.model_config))
+"""
+    assert _run(f"exec({code!r})") == "True {}"
+
+
+def test_what_is_imported_has_its_source_and_its_data_as_ever() -> None:
+    code = """
+import importlib.resources, inspect, mcp_types, mcp_types.methods
+print("class Tool(" in inspect.getsource(mcp_types.Tool), importlib.resources.files("mcp_types").is_dir())
+"""
+    assert _run(f"exec({code!r})") == "True True"
+
+
+def test_threads_that_use_a_model_first_at_the_same_time_all_can() -> None:
+    code = """
+import threading, mcp_types
+found, ready = [], threading.Barrier(8)
+def use():
+    ready.wait()
+    found.append(mcp_types.CallToolResult.model_validate({"content": [{"type": "text", "text": "one"}]}))
+threads = [threading.Thread(target=use) for _ in range(8)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(len(found), {result.content[0].text for result in found})
+"""
+    assert _run(f"exec({code!r})") == "8 {'one'}"

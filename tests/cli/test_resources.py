@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-SERVER = Path(__file__).parents[1] / "servers" / "lists_stdio.py"
+SERVERS = Path(__file__).parents[1] / "servers"
+SERVER = SERVERS / "lists_stdio.py"
 
 
 @pytest.fixture
@@ -37,6 +38,25 @@ def test_what_a_token_does_not_reach_is_not_listed(command, config):
     ended = command("resources", "--token", "bob", "--config", config)
     assert (ended.code, ended.out) == (0, "")
     assert "there are no resources, templates, prompts or skills" in ended.err
+
+
+def test_of_named_upstreams_only_what_they_have_is_listed_and_no_other_is_started(command, config):
+    config.write_text(config.read_text() + '[upstreams.broken]\ncommand = "/no/such/program"\n')
+    assert command("resources", "--config", config).code == 3
+    ended = command("resources", "lists", "--config", config)
+    assert (ended.code, ended.err) == (0, "")
+    assert "memo://one" in ended.out
+    unknown = command("resources", "list", "--config", config)
+    assert unknown.code == 2
+    assert "did you mean 'lists'?" in unknown.err
+
+
+def test_what_a_server_has_for_hosts_that_show_pages_alone_is_listed_for_one(command, tmp_path):
+    arguments = json.dumps([str(SERVERS / "raw_stdio.py"), "apps", "apps-if-declared", "listed-pages"])
+    config = tmp_path / "gateway.toml"
+    config.write_text(f"[upstreams.raw]\ncommand = {json.dumps(sys.executable)}\nargs = {arguments}\n")
+    assert "ui://raw/raw/board" not in command("resources", "--config", config).out
+    assert "ui://raw/raw/board" in command("resources", "--config", config, "--app").out
 
 
 def test_an_upstream_that_is_away_is_named(command, config):

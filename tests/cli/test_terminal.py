@@ -1,6 +1,9 @@
 """Text from outside on a terminal."""
 
 import re
+import subprocess
+import sys
+from subprocess import PIPE, STDOUT
 
 import pytest
 
@@ -23,6 +26,12 @@ from gateway.cli.terminal import neutral, say_table
 )
 def test_what_a_terminal_would_obey_is_written_out(text, shown):
     assert neutral(text) == shown
+
+
+def test_what_is_said_last_stands_last_where_both_go_into_one_file():
+    program = "from gateway.cli.terminal import remark, say; say('first'); remark('second')"
+    ended = subprocess.run([sys.executable, "-c", program], stdout=PIPE, stderr=STDOUT, text=True, check=True)
+    assert ended.stdout == "first\nsecond\n"
 
 
 def test_a_table_that_goes_to_a_program_has_one_row_a_line(capsys):

@@ -78,6 +78,7 @@ def test_tokens_are_listed_without_anything_secret(config, command):
     options = "--principal team --tool docs__* --expires 2027-01-31 --calls-per-minute 60"
     command("token", "add", "bob", *options.split())
     listed = command("token", "ls").out
+    assert command("token", "list").out == listed
     assert listed.splitlines()[1].split() == ["alice", "alice", "all", "all", "-", "never", "-"]
     assert listed.splitlines()[2].split() == ["bob", "team", "all", "docs__*", "-", "2027-01-31", "60"]
     assert "sha256" not in listed

@@ -293,8 +293,11 @@ def test_the_default_is_what_the_design_says():
         ("cursor", {"image.show": "native", "tools.name_max": 60, "structured.host": "replaces-all"}),
         ("zed", {"image.show": "native", "tools.host_prefix": "", "wait.call": 60}),
         ("roo-code", {"image.show": "native", "tools.host_prefix": "mcp--{server}--", "error.prefix": False}),
-        ("kilo-code", {"structured.host": "if-empty", "wait.call": 30, "wait.progress_resets": True}),
-        ("continue-cli", {"image.show": "line", "tools.refs": "inline", "tools.root": "object"}),
+        (
+            "kilo-code",
+            {"structured.host": "if-empty", "wait.call": 30, "wait.progress_resets": True, "wait.list": 30},
+        ),
+        ("continue-cli", {"image.show": "line", "tools.refs": "inline", "tools.root": "object", "wait.list": 60}),
         ("librechat", {"image.max_bytes": 10 * 1024 * 1024, "structured.host": "if-empty"}),
         ("llama-ui", {"audio.show": "native", "audio.types": ("audio/wav", "audio/mpeg"), "wait.call": 300}),
         ("jan", {"text.merge": True, "image.show": "line", "tools.description_max": 1_024}),
@@ -526,6 +529,20 @@ def test_a_formula_of_token_counts_that_a_users_profile_names_must_exist():
 
 def test_the_first_list_of_tools_is_there_well_before_a_host_gives_up():
     known = {name: profile for name, profile in builtin_profiles().items() if profile.wait.list is not None}
-    assert {"claude-code", "codex", "opencode"} <= set(known)
+    assert {"claude-code", "codex", "opencode", "cline", "continue-cli", "kilo-code"} <= set(known)
     late = {name: profile.wait for name, profile in known.items() if profile.wait.tools_list > profile.wait.list - 1.5}
     assert late == {}
+
+
+@pytest.mark.parametrize("name", ["cline", "continue-cli", "kimi-code", "kimi-code-media"])
+def test_a_host_that_reads_its_list_once_is_kept_waiting_longer(name):
+    wait = PROFILES[name].wait
+    assert wait.list is not None
+    assert 20 <= wait.tools_list < wait.list
+
+
+@pytest.mark.parametrize("name", ["qwen-code", "qwen-code-anthropic", "qwen-code-text"])
+def test_a_wait_that_fits_a_short_limit_over_http_does_not_count_the_start_of_the_gateway_on_stdio(name):
+    wait = PROFILES[name].wait
+    assert wait.for_list(0.0) <= 5 - 1.5  # all that Qwen Code grants a server over HTTP, less the other answers
+    assert wait.for_list(10.0) == wait.for_list(0.0)  # on stdio it grants 30 s

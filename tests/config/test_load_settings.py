@@ -172,6 +172,24 @@ def test_what_reaches_no_server_needs_no_servers_secrets(tmp_path):
     assert "variable A" not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    "table",
+    [
+        '[http]\ntoken = "${A_TOKEN_OF_HERS}"\n',
+        '[model_proxy]\ntoken = "${A_TOKEN_OF_HERS}"\n',
+        '[access.tokens.alice]\ntoken = "${A_TOKEN_OF_HERS}"\n',
+    ],
+)
+def test_what_serves_nobody_needs_no_tokens_of_those_who_ask(tmp_path, table):
+    path = write(tmp_path, TABLE + table)
+    with pytest.raises(ConfigError, match="A_TOKEN_OF_HERS is not set"):
+        load_settings(path, environ={})
+    loaded = load_settings(path, environ={}, serves=False)
+    assert loaded.settings.upstreams["files"].enabled
+    with pytest.raises(ConfigError, match="B is not set"):
+        load_settings(write(tmp_path, TABLE + table + '[store]\nurl = "${B}"\n'), environ={}, serves=False)
+
+
 def test_what_is_written_while_the_file_is_read_is_a_change(tmp_path, monkeypatch):
     path = write(tmp_path, TABLE)
     read = load_settings_module.read_document

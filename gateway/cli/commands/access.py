@@ -35,6 +35,7 @@ def common(context: typer.Context) -> None:
 
 
 @app.command("ls")
+@app.command("list", hidden=True)
 def ls(config: ConfigFile = None, as_json: AsJson = False) -> int:
     """List the approved hosts: by whom, and when last used."""
     approvals = anyio.run(_all_approvals, load_settings(config).settings)

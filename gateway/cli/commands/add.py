@@ -127,7 +127,7 @@ def add(
         say(f"its working folder is {upstream['cwd']}, where its arguments name files")
     _warn(name, upstream)
     if say_if_taken_over(file):
-        say(f"next: `mcp-gateway tools{file.as_option}` starts it and lists its tools")
+        say(f"next: `mcp-gateway tools{file.as_option}` waits for its start, and lists its tools")
     return DONE
 
 

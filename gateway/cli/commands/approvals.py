@@ -10,7 +10,7 @@ from gateway.cli.command_context import AsJson
 from gateway.cli.exit_codes import DONE, FAILED, complain, refuse
 from gateway.cli.running_gateways import Name, Pid, matching
 from gateway.cli.terminal import help_without_command, remark, say, say_json
-from gateway.core.wording import plain
+from gateway.core.fact_words import plain
 from gateway.errors import GatewayError
 from gateway.serving.control.client import ask
 from gateway.serving.control.records import GatewayRecord
@@ -33,6 +33,7 @@ def common(context: typer.Context) -> None:
 
 
 @app.command("ls")
+@app.command("list", hidden=True)
 def ls(pid: Pid = None, name: Name = None, as_json: AsJson = False) -> int:
     """List the calls that wait, with their arguments."""
     waiting = [

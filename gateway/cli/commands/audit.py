@@ -13,8 +13,8 @@ from gateway.cli.command_context import AsJson, ConfigFile
 from gateway.cli.exit_codes import DONE, FAILED, complain
 from gateway.cli.terminal import help_without_command, remark, say, say_json
 from gateway.config.load_settings import load_settings
+from gateway.core.fact_words import counted, plain, size_words
 from gateway.core.model.json_values import as_list, as_object
-from gateway.core.wording import counted, plain, size_words
 from gateway.errors import ConfigError
 from gateway.telemetry.audit.chain import chains_at, read_head
 from gateway.telemetry.audit.verify import Verification, records_of, verify_chain

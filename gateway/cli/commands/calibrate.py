@@ -15,10 +15,10 @@ from gateway.cli.exit_codes import DONE, FAILED, complain
 from gateway.cli.running_gateways import Name, Pid
 from gateway.cli.terminal import remark, say, say_json
 from gateway.config.builtin_profiles import builtin_profiles
+from gateway.core.fact_words import plain
 from gateway.core.near_names import did_you_mean
 from gateway.core.profiles.calibrate_profile import REPORT_TOOL, SHOW_TOOL
 from gateway.core.profiles.match_profile import known_name
-from gateway.core.wording import plain
 from gateway.errors import GatewayError
 from gateway.routing.calibration.wording import WHY_NOT_USED
 from gateway.serving.control.client import ask

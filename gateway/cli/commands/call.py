@@ -2,13 +2,14 @@
 
 import json
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from gateway.cli.called_tool import CalledTool, call_for_profiles
 from gateway.cli.command_context import (
     ALL,
     AS_GIVEN,
@@ -18,68 +19,49 @@ from gateway.cli.command_context import (
     Revision,
     UpstreamUrls,
     chosen_profiles,
-    open_shaper,
     profiles_option,
     run_until_signal,
     settings_for,
     the_profiles,
-    with_raw_profile,
 )
-from gateway.cli.command_remedies import NOT_SHARED, command_remedies
+from gateway.cli.command_remedies import NOT_SHARED
 from gateway.cli.exit_codes import DONE, FAILED, refuse
 from gateway.cli.given_options import GivenOptions
-from gateway.cli.known_upstream import unknown_upstream
 from gateway.cli.pages import (
     WithPages,
-    callers,
-    declaring,
-    expected,
-    shows_pages,
+    reader_lines,
     tell_of_hidden_pictures,
     tell_of_pages,
     tell_what_is_without_pages,
 )
 from gateway.cli.print_result import Verbose, grouped, heading, profile_names, result_lines
-from gateway.cli.progress import Wait, is_there
+from gateway.cli.progress import Wait
 from gateway.cli.save_media import media_of, save_media
+from gateway.cli.server_completion import tool_names
 from gateway.cli.terminal import remark, say, say_json
 from gateway.cli.token_report import cost_lines, costs_json
-from gateway.cli.toolset_option import ToolsetName, naming_toolset, reached_of
+from gateway.cli.toolset_option import ToolsetName, reached_of
 from gateway.config.schema import Settings
 from gateway.content.shaping import Shaped
 from gateway.content.shaping.result_costs import result_costs
-from gateway.content.shaping.shape_for_readers import shape_for_readers
-from gateway.core.apps import Audience
-from gateway.core.model.caller import Caller
 from gateway.core.model.effects import Kept
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
 from gateway.core.tools.arguments import unmarked_handles
-from gateway.core.wording import counted, plain
-from gateway.errors import UnknownTool
-from gateway.runtime import Gateway, run_gateway
 
 _HANDLES = 3
 _EXAMPLE = '{"path": "a.png"}'
 
 
-@dataclass(frozen=True)
-class _Called:
-    """The outcome of the call: the result from the server, the result shaped for every profile, and its reader."""
-
-    raw: Mapping[str, Any]
-    shaped: Mapping[str, Shaped]
-    audience: Audience
-    takes_content: frozenset[str]
-    """The profiles whose hosts are offered a tool that takes handles."""
-    notes: Sequence[str] = ()
-    """What was noticed about the arguments."""
-
-
 def call(
-    tool: Annotated[str, typer.Argument(metavar="TOOL", help="Name of the tool, as listed by `mcp-gateway tools`.")],
+    tool: Annotated[
+        str,
+        typer.Argument(
+            metavar="TOOL", help="Name of the tool, as listed by `mcp-gateway tools`.", autocompletion=tool_names
+        ),
+    ],
     arguments: Annotated[
         str, typer.Argument(metavar="JSON", help="Its arguments, a JSON object; - reads stdin.")
     ] = "{}",
@@ -143,7 +125,7 @@ def call_and_show(
     tell_of_pages(profiles, app, verbose=verbose)
     wait = Wait(visible=not as_json, ctrl_c="end")
     ended = run_until_signal(
-        lambda: _called(settings, tool, arguments, profiles, wait, given, hidden, verbose=verbose),
+        lambda: call_for_profiles(settings, tool, arguments, profiles, wait, given, hidden, verbose=verbose),
     )
     if isinstance(ended, int):
         return ended
@@ -161,14 +143,7 @@ def call_and_show(
         # Several include `passthrough`; with a single one, `explain` needs the original to start from.
         say_json(shown if several else {**shown[0], "original": ended.raw})
     else:
-        for names, _ in grouped({name: _sight(shaped) for name, shaped in ended.shaped.items()}):
-            shaped = ended.shaped[names[0]]
-            saved = _saved(shaped, tool, names[0], save, several)
-            unsaved += [] if saved else names
-            _say(names if several else (), lift(shaped.result), saved, verbose)
-            if showing.tokens:
-                for line in cost_lines(result_costs(shaped, profiles[names[0]], settings.gateway.model)):
-                    say(line)
+        unsaved = _say_results(settings, tool, ended, profiles, showing, app, several=several)
     if save is not None and unsaved:
         remark(_nothing_saved(profile_names(unsaved, verbose=verbose), lift(ended.raw)))
     _tell_of_result(settings, ended, profiles, verbose=verbose)
@@ -176,7 +151,38 @@ def call_and_show(
     return FAILED if ended.raw.get("isError") is True else DONE
 
 
-def _tell_of_result(settings: Settings, ended: _Called, profiles: Mapping[str, Profile], *, verbose: bool) -> None:
+def _say_results(
+    settings: Settings,
+    tool: str,
+    ended: CalledTool,
+    profiles: Mapping[str, Profile],
+    showing: Showing,
+    app: bool,
+    *,
+    several: bool,
+) -> list[str]:
+    """Print what hosts are sent, equal ones once, with their names if several were asked for.
+
+    Return the profiles of which no media was saved.
+    """
+    unsaved: list[str] = []
+    read = {
+        name: list(reader_lines(one.result, profiles[name], ended.audience, app)) for name, one in ended.shaped.items()
+    }
+    for names, _ in grouped({name: (*_sight(shaped), read[name]) for name, shaped in ended.shaped.items()}):
+        shaped = ended.shaped[names[0]]
+        saved = _saved(shaped, tool, names[0], showing.save, several)
+        unsaved += [] if saved else names
+        _say(names if several else (), lift(shaped.result), saved, showing.verbose)
+        for line in read[names[0]]:
+            say(line)
+        if showing.tokens:
+            for line in cost_lines(result_costs(shaped, profiles[names[0]], settings.gateway.model)):
+                say(line)
+    return unsaved
+
+
+def _tell_of_result(settings: Settings, ended: CalledTool, profiles: Mapping[str, Profile], *, verbose: bool) -> None:
     """Say on stderr what the result does not show: of pictures, of the arguments, and of handles."""
     sent = {name: (profiles[name], one.result) for name, one in ended.shaped.items()}
     tell_of_hidden_pictures(sent, verbose=verbose)
@@ -198,7 +204,7 @@ def _tell_of_handles(settings: Settings, shaped: Collection[Shaped]) -> None:
         remark(f'{words}: [store] url = "file:///..." keeps what {"it names" if is_one else "they name"}')
 
 
-def _tell_of_unknown_handles(settings: Settings, ended: _Called, arguments: Mapping[str, Any]) -> None:
+def _tell_of_unknown_handles(settings: Settings, ended: CalledTool, arguments: Mapping[str, Any]) -> None:
     """Say on stderr why handles in the arguments of a failed call can name nothing: this command's memory is empty."""
     if not settings.store.url.startswith("memory:") or ended.raw.get("isError") is not True:
         return
@@ -224,126 +230,6 @@ def _arguments(given: str) -> dict[str, Any]:
     if not isinstance(parsed, dict):
         refuse(f"the arguments must be a JSON object, as '{_EXAMPLE}'")
     return parsed  # pyright: ignore[reportUnknownVariableType]
-
-
-def _shaping_words(done: int, count: int) -> str:
-    return f"shaping for {counted(count, 'profile')}" + (f", {done} done" if done else "")
-
-
-async def _called(
-    settings: Settings,
-    tool: str,
-    arguments: dict[str, Any],
-    profiles: Mapping[str, Profile],
-    wait: Wait,
-    given: GivenOptions,
-    hidden: Collection[str],
-    *,
-    verbose: bool,
-) -> _Called:
-    """Call the tool once, and shape the raw result for every profile.
-
-    `hidden` are the upstreams that its toolset leaves out.
-    """
-    from gateway.cli.argument_notes import argument_notes
-
-    raw_settings, caller = with_raw_profile(settings, next(iter(profiles.values())))
-    toolsets = () if given.toolset is None else (given.toolset,)
-    caller = replace(declaring(caller, given.app), toolsets=toolsets)
-    async with (
-        run_gateway(raw_settings, asleep=True, expected=expected(caller, given.app)) as gateway,
-        open_shaper(settings, gateway.store) as shaper,
-    ):
-        with command_remedies(settings.upstreams, given), naming_toolset(settings, given.toolset):
-            await _woken(gateway, tool, caller, wait, hidden)
-        if _is_for_pages_alone(gateway, tool, caller):
-            routes = gateway.router.catalogue(caller).routes
-            names = [name for name, route in routes.items() if route.tool == tool and route.audience != "app"]
-            upstreams = {routes[name].upstream for name in names}
-            has_pages = any(route.shows_page for route in routes.values() if route.upstream in upstreams)
-            profiles = callers(profiles, tool, given.app, names, has_pages, given.command("tools"), verbose=verbose)
-        said: list[str] = []
-
-        async def on_progress(done: float, of: float | None, words: str | None) -> None:
-            said[:] = [f"{done:g}" + (f" of {of:g}" if of else "") + (f": {words}" if words else "")]
-
-        with (
-            command_remedies(settings.upstreams, given),
-            naming_toolset(settings, given.toolset),
-            wait.line(lambda: " ".join((f"calling {tool}", *said))),
-        ):
-            raw = await gateway.router.respond(
-                "tools/call", {"name": tool, "arguments": arguments}, caller, on_progress=on_progress
-            )
-        owner, route = Caller().principal, gateway.router.catalogue(caller).routes.get(tool)
-        audience = "app" if route is None else route.audience
-        takes = frozenset(name for name in profiles if _takes_content(gateway, name, caller))
-        shaped: dict[str, Shaped] = {}
-        with wait.line(lambda: _shaping_words(len(shaped), len(profiles))):
-            for name, profile in profiles.items():
-                shaped[name] = await shape_for_readers(
-                    shaper,
-                    raw,
-                    profile,
-                    owner,
-                    shows_pages=shows_pages(profile, given.app),
-                    audience=audience,
-                    takes_content=name in takes,
-                )
-        notes = argument_notes(gateway.router.catalogue(caller), tool, arguments, settings.code_mode)
-        return _Called(raw, shaped, audience, takes, tuple(notes))
-
-
-def _takes_content(gateway: Gateway, profile: str, caller: Caller) -> bool:
-    """Whether a host of this profile is offered a tool that takes handles, so that lines name them."""
-    return gateway.router.catalogue(replace(caller, profile=profile)).takes_content
-
-
-def _is_for_pages_alone(gateway: Gateway, tool: str, caller: Caller) -> bool:
-    """Whether only pages call the tool by this name: the tool is for pages, or only pages know the name."""
-    catalogue = gateway.router.catalogue(caller)
-    route = catalogue.routes.get(tool)
-    return tool in catalogue.own_names if route is None else route.audience == "app"
-
-
-async def _woken(gateway: Gateway, tool: str, caller: Caller, wait: Wait, hidden: Collection[str]) -> None:
-    """Start the upstreams needed for a tool: the one that last had it, or whose prefix it has, or else all.
-
-    Raises:
-        ConfigError: every tool's name begins with its upstream, and none has the name in front of this one.
-        UnknownTool: the upstream with this name is one of the `hidden`.
-        UpstreamUnavailable: the upstream that last had the tool cannot be started.
-    """
-    from gateway.core.model.grant import SEPARATOR
-    from gateway.core.tools.catalogue import OWN
-    from gateway.core.tools.catalogue.names import NameRules
-    from gateway.upstream import UpstreamState
-
-    router, upstreams = gateway.router, gateway.upstreams
-
-    async def started(names: Iterable[str]) -> None:
-        asleep = [upstreams[name] for name in names if upstreams[name].state is UpstreamState.SLEEPING]
-        for upstream in asleep:
-            upstream.wake()
-        await wait.settled(asleep)
-
-    route = router.catalogue(caller).routes.get(tool)
-    if route is not None and route.upstream == OWN:  # which may read resources of any upstream
-        await started(upstreams)
-        return
-    rules = NameRules.of(router.profile_of(caller).tools, gateway.settings.gateway.name)
-    owners = [name for name in upstreams if tool.startswith(rules.legal(name) + SEPARATOR)]
-    front, separated, _ = tool.partition(SEPARATOR)
-    is_own_name = tool in router.catalogue(caller).own_names  # a page may call it
-    if separated and route is None and not owners and not is_own_name and gateway.settings.gateway.prefix == "always":
-        if front in hidden:
-            raise UnknownTool(f"there is no tool named {plain(tool, 100)!r}")
-        raise unknown_upstream(front, upstreams)
-    await started(owners if route is None else [route.upstream])
-    if route is not None and not is_there(upstreams[route.upstream]):
-        raise upstreams[route.upstream].unavailable()
-    if tool not in router.catalogue(caller).routes and not owners:
-        await started(upstreams)
 
 
 def _sight(shaped: Shaped) -> tuple[str, list[str]]:
@@ -373,7 +259,7 @@ def _say(names: Sequence[str], sent: Envelope, saved: Mapping[int, Path], verbos
         say()
 
 
-def _as_json(name: str, shaped: Shaped, saved: Mapping[int, Path], tool: str, ended: _Called) -> dict[str, Any]:
+def _as_json(name: str, shaped: Shaped, saved: Mapping[int, Path], tool: str, ended: CalledTool) -> dict[str, Any]:
     return {
         "profile": name,
         "tool": tool,

@@ -24,15 +24,16 @@ from gateway.cli.exit_codes import DONE, FAILED, refuse
 from gateway.cli.known_upstream import only_upstream
 from gateway.cli.print_checkup import print_checkup
 from gateway.cli.record_options import replay_options
+from gateway.cli.server_completion import upstream_names
 from gateway.cli.terminal import remark, say, say_json
 from gateway.config.load_settings import load_settings
 from gateway.config.schema import Settings
+from gateway.core.fact_words import plain
 from gateway.core.profiles.match_profile import known_name
-from gateway.core.wording import plain
 from gateway.errors import ConfigError
 
 if TYPE_CHECKING:
-    from gateway.cli.diagnosis.server_check import CheckOptions, Checkup
+    from gateway.cli.diagnosis.checkup import CheckOptions, Checkup
     from gateway.hosts.simulators.host import SimulatedHost
 
 
@@ -43,6 +44,7 @@ def check(
         typer.Argument(
             metavar="[NAME|URL] [-- COMMAND ARGS...]",
             help="The server: its name in the configuration, its URL, or the command to start.",
+            autocompletion=upstream_names,
         ),
     ] = None,
     config: ConfigFile = None,
@@ -96,9 +98,10 @@ def check(
     Pages of tools (MCP Apps) are read as by the hosts that are known to show them; they are not run.
     """
     # Imported here, so that other commands do not load modules that only a check needs.
+    from gateway.cli.diagnosis.checkup import CheckOptions
     from gateway.cli.diagnosis.command_line import shell_line
     from gateway.cli.diagnosis.selection import read_arguments
-    from gateway.cli.diagnosis.server_check import CheckOptions, check_server
+    from gateway.cli.diagnosis.server_check import check_server
 
     after_dashes = bool(cast("CommandContext", context.obj).after_dashes)
     if replay is not None:

@@ -1,4 +1,4 @@
-"""`mcp-gateway config check`: check the configuration, and show a summary."""
+"""`mcp-gateway config`: check the configuration, and show which keys it may have."""
 
 import os
 import shutil
@@ -6,11 +6,12 @@ import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
 from gateway.cli.command_context import AsJson, ConfigFile
+from gateway.cli.configuration_keys import known_tables, say_keys, say_tables, table_as_json, tables_named
 from gateway.cli.diagnosis.approvals import check_approvals
 from gateway.cli.diagnosis.globs import check_globs, check_order, expired_tokens
 from gateway.cli.diagnosis.start_faults import check_start
@@ -23,7 +24,7 @@ from gateway.config.schema import Settings
 from gateway.config.upstream_settings import UpstreamSettings
 from gateway.errors import ConfigError, ProfileError
 
-app = typer.Typer(help="Check the configuration file.", invoke_without_command=True)
+app = typer.Typer(help="Check the configuration file, and list its keys.", invoke_without_command=True)
 
 
 @app.callback()
@@ -60,6 +61,26 @@ def check(config: ConfigFile = None, as_json: AsJson = False) -> int:
         say(f"  {name}: {_described(upstream)}")
     for doubt in doubts:
         say(f"warning: {doubt}")
+    return DONE
+
+
+@app.command("keys", short_help="List the keys that the configuration may have.")
+def keys(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[TABLE]...", help="Tables, such as http, or keys, such as port.")
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """List the tables of mcp-gateway.toml, or with names the keys of these tables and what each means."""
+    known = known_tables()
+    chosen = list(known.values()) if names is None else list(tables_named(names, known))
+    if as_json:
+        say_json(list(map(table_as_json, chosen)))
+    elif names is None:
+        say_tables(chosen)
+    else:
+        for table in chosen:
+            say_keys(table)
     return DONE
 
 

@@ -21,7 +21,7 @@ from gateway.cli.exit_codes import DONE, refuse
 from gateway.cli.running_gateways import Name, Pid, the_one
 from gateway.cli.saved_file import SavedFile
 from gateway.cli.terminal import help_without_command, remark, say, say_json, say_table
-from gateway.core.wording import plain, size_words
+from gateway.core.fact_words import plain, size_words
 from gateway.errors import ConfigError
 from gateway.serving.control import transfer_content
 from gateway.serving.control.client import ask
@@ -89,6 +89,7 @@ def common(context: typer.Context) -> None:
 
 
 @app.command("ls")
+@app.command("list", hidden=True)
 def ls(
     owner: Owner = None, pid: Pid = None, gateway: Name = None, config: ConfigFile = None, as_json: AsJson = False
 ) -> int:

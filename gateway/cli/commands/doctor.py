@@ -14,7 +14,7 @@ from gateway.cli.diagnosis.findings import CheckResult, Diagnosis, Level
 from gateway.cli.exit_codes import DONE, FAILED, UNUSABLE
 from gateway.cli.progress import Wait
 from gateway.cli.terminal import neutral, say_json
-from gateway.core.wording import counted
+from gateway.core.fact_words import counted
 
 if TYPE_CHECKING:
     from rich.table import Table

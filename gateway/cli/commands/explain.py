@@ -24,7 +24,7 @@ from gateway.cli.command_context import (
     the_profiles,
 )
 from gateway.cli.exit_codes import DONE, refuse
-from gateway.cli.pages import WithPages, callers, shows_pages, tell_of_pages, tell_what_is_without_pages
+from gateway.cli.pages import WithPages, callers, reader_lines, shows_pages, tell_of_pages, tell_what_is_without_pages
 from gateway.cli.print_result import Verbose, block_lines, grouped, heading
 from gateway.cli.terminal import remark, say, say_json, say_table
 from gateway.cli.token_report import cost_line, cost_lines, costs_json
@@ -32,8 +32,9 @@ from gateway.config.schema import Settings
 from gateway.content.shaping import Shaped
 from gateway.content.shaping.result_costs import ResultCost, result_costs
 from gateway.content.shaping.shape_for_readers import shape_for_readers
-from gateway.core.apps import Audience, Readers
+from gateway.core.apps import Audience
 from gateway.core.effect_words import effect_words, outcome_words
+from gateway.core.fact_words import plain
 from gateway.core.model.caller import Caller
 from gateway.core.model.effects import (
     ConvertAudio,
@@ -47,7 +48,6 @@ from gateway.core.model.json_values import as_object, is_dict, is_list
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
-from gateway.core.wording import plain
 from gateway.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def explain(
     explained = {
         name: [
             *_lines(shaped),
-            *(_readers(shaped, profiles[name], audience) if shows_pages(profiles[name], app) else ()),
+            *reader_lines(shaped.result, profiles[name], audience, app),
             *(_part("tokens", cost_lines(costs[name])) if tokens else ()),
         ]
         for name, shaped in ended.items()
@@ -242,15 +242,6 @@ async def _shaped(
 
 def _audience(recorded: _Recorded, app: bool) -> Audience:
     return recorded.audience or ("both" if app else "model")
-
-
-def _readers(shaped: Shaped, profile: Profile, audience: Audience) -> Iterator[str]:
-    """Yield what the model reads and what the page reads, if the tool has a page or is for pages alone."""
-    if audience == "model":
-        return
-    readers = Readers(lift(shaped.result), profile, audience)
-    for title, lines in readers.sections():
-        yield from _part(title, lines)
 
 
 def _lines(shaped: Shaped) -> Iterator[str]:

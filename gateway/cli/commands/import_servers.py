@@ -15,7 +15,7 @@ from gateway.cli.move_secrets import ToKeyring, go_to_keyring, store_secrets
 from gateway.cli.terminal import remark, say, say_json, say_table
 from gateway.config.find_config import config_candidates, find_file
 from gateway.config.logins import login_command
-from gateway.core.wording import counted
+from gateway.core.fact_words import counted
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.discover import DiscoveredServers, discover
 from gateway.hosts.config_files.files import decoded_text, read_bytes, replace_file

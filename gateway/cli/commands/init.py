@@ -13,7 +13,7 @@ from gateway.cli.exit_codes import DONE
 from gateway.cli.move_secrets import ToKeyring, go_to_keyring, store_secrets
 from gateway.cli.terminal import say, say_table
 from gateway.config.find_config import FILE_NAME, config_candidates, find_file
-from gateway.core.wording import counted
+from gateway.core.fact_words import counted
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.discover import discover
 from gateway.hosts.config_files.files import read_bytes, replace_file

@@ -25,8 +25,8 @@ from gateway.config.find_config import cache_folder, find_file
 from gateway.config.load_settings import load_settings
 from gateway.config.schema import Settings
 from gateway.config.secrets import HIDDEN, hide, longest_first
+from gateway.core.fact_words import counted
 from gateway.core.profiles.match_profile import find_profile
-from gateway.core.wording import counted
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.backups import Backups
 from gateway.hosts.config_files.files import decoded_text, read_bytes
@@ -49,6 +49,7 @@ from gateway.hosts.config_files.registration_status import RegistrationStatus, r
 from gateway.hosts.config_files.servers import read_servers
 from gateway.hosts.config_files.servers_behind import ServersBehind, removal, servers_behind
 from gateway.serving.control.gateway_ports import gateway_ports
+from gateway.serving.control.records import running
 
 HostName = Annotated[
     str | None,
@@ -58,7 +59,7 @@ HostFile = Annotated[
     Path | None, typer.Option("--file", metavar="FILE", help="Another file of the host, such as a project's.")
 ]
 EntryName = Annotated[str, typer.Option("--name", metavar="NAME", help="Name of the gateway in that file.")]
-_NEVER_STARTED = "not yet started by the gateway, and a host may give up before a first start is over"
+_NEVER_STARTED = "not yet started by the gateway, and a host's first session may lack tools until a first start is over"
 _SHORTEST_SECRET = 8
 """Minimum length of a value that is redacted anywhere in a diff; shorter ones may be unrelated text."""
 
@@ -155,6 +156,8 @@ def uninstall(
         say(f"{target}: as it was before, byte for byte")
     else:
         _say_removed(known, name, done)
+    if done is not None and not dry_run and running():
+        say(f"a session of {known.title} that is open keeps the gateway until it ends")
     return DONE
 
 
@@ -164,7 +167,7 @@ def _say_removed(host: HostFormat, name: str, done: Unregistered) -> None:
     if done.put_back:
         say(f"put back: {', '.join(done.put_back)}")
     for folder, server in done.missing:
-        remark(f"not put back: {server} for {folder} alone, which others took out since")
+        remark(f"not put back: {server} for {folder} alone, which was taken out since (not by the gateway)")
     if done.backup is not None:
         say(
             f"{host.title}, or you, changed the file since the gateway was registered, so the file of before was not "

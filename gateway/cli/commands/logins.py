@@ -17,6 +17,7 @@ import typer
 from gateway.cli.command_context import ConfigFile, loaded_for, run_until_signal
 from gateway.cli.exit_codes import DONE, FAILED, refuse
 from gateway.cli.known_upstream import check_upstream
+from gateway.cli.server_completion import upstream_names
 from gateway.cli.terminal import remark, say
 from gateway.config.logins import may_take_logins
 from gateway.config.schema import Settings
@@ -30,7 +31,10 @@ from gateway.serving.logins.loopback import loopback_pages
 from gateway.system.files import write_file
 from gateway.upstream.authorization.login_desk import LIFETIME, LoginDesk, Offer
 
-UpstreamName = Annotated[str, typer.Argument(metavar="UPSTREAM", help="Name of the server in the configuration.")]
+UpstreamName = Annotated[
+    str,
+    typer.Argument(metavar="UPSTREAM", help="Name of the server in the configuration.", autocompletion=upstream_names),
+]
 Principal = Annotated[
     str | None,
     typer.Option("--principal", metavar="NAME", help="Whose login it is. Default: that of whoever runs the gateway."),

@@ -90,6 +90,7 @@ def add(
 
 
 @app.command("ls")
+@app.command("list", hidden=True)
 def ls(config: ConfigFile = None, as_json: AsJson = False) -> int:
     """List the people of the configuration."""
     people = ConfigurationFile.existing(config).text.people()

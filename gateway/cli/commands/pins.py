@@ -10,12 +10,13 @@ import typer
 from gateway.cli.command_context import AsJson, ConfigFile, settings_for
 from gateway.cli.exit_codes import DONE, FAILED
 from gateway.cli.known_upstream import check_upstream
+from gateway.cli.server_completion import upstream_names
 from gateway.cli.terminal import help_without_command, remark, say, say_json, say_table
 from gateway.config.find_config import state_folder
 from gateway.config.policy_settings import PinMode
 from gateway.config.schema import Settings
 from gateway.config.upstream_settings import UpstreamSettings
-from gateway.core.wording import counted, plain
+from gateway.core.fact_words import counted, plain
 from gateway.errors import ConfigError, GatewayError
 from gateway.serving.control.client import ask
 from gateway.serving.control.records import running
@@ -33,6 +34,7 @@ def common(context: typer.Context) -> None:
 
 
 @app.command("ls")
+@app.command("list", hidden=True)
 def ls(config: ConfigFile = None, as_json: AsJson = False) -> int:
     """List the servers, and how many of their tools have changed."""
     settings = settings_for(config, None)
@@ -47,7 +49,10 @@ def ls(config: ConfigFile = None, as_json: AsJson = False) -> int:
 
 @app.command("diff")
 def diff(
-    server: Annotated[str | None, typer.Argument(metavar="[SERVER]", help="Name of the server. Default: all.")] = None,
+    server: Annotated[
+        str | None,
+        typer.Argument(metavar="[SERVER]", help="Name of the server. Default: all.", autocompletion=upstream_names),
+    ] = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> int:
@@ -77,7 +82,7 @@ def diff(
 
 @app.command("approve")
 def approve(
-    server: Annotated[str, typer.Argument(metavar="SERVER", help="Name of the server.")],
+    server: Annotated[str, typer.Argument(metavar="SERVER", help="Name of the server.", autocompletion=upstream_names)],
     tools: Annotated[list[str] | None, typer.Argument(metavar="[TOOL]...", help="Its tools. Default: all.")] = None,
     config: ConfigFile = None,
 ) -> int:

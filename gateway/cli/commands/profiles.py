@@ -70,6 +70,7 @@ def listed(
 
 
 @app.command("list")
+@app.command("ls", hidden=True)
 def list_profiles(config: ConfigFile = None, with_pages: WithPageTable = False, as_json: AsJson = False) -> int:
     """List the host profiles, as `profiles` alone does."""
     profiles = load_profiles(settings_if_any(config).settings)

@@ -45,7 +45,7 @@ def proxy(
 ) -> int:
     """Run in front of a model API, and move the media in tool results to where the model sees it."""
     started: CommandContext = context.obj
-    settings = settings_if_any(config).settings
+    settings = settings_if_any(config, serves=True).settings
     given = {"to": to, "port": port, "bind": bind, "profile": the_profile(profile)}
     changes = {key: value for key, value in given.items() if value is not None}
     settings = settings.model_copy(update={"model_proxy": _changed(settings.model_proxy, changes)})

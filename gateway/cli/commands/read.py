@@ -34,10 +34,10 @@ from gateway.cli.saved_file import SavedFile
 from gateway.cli.terminal import remark, say, say_json
 from gateway.config.schema import Settings
 from gateway.core import apps
+from gateway.core.fact_words import counted, join_facts, plain, size_words
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import as_object, objects_in
 from gateway.core.model.revisions import REVISIONS
-from gateway.core.wording import counted, join_facts, plain, size_words
 from gateway.errors import ContentError
 from gateway.runtime import run_gateway
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
+import typer
+
 from gateway.cli.command_context import (
     AsJson,
     ConfigFile,
@@ -20,15 +22,18 @@ from gateway.cli.command_context import (
 from gateway.cli.command_remedies import why_missing
 from gateway.cli.exit_codes import DONE, UNAVAILABLE, complain
 from gateway.cli.given_options import GivenOptions
+from gateway.cli.known_upstream import check_upstream
 from gateway.cli.named_callers import PrincipalName, TokenName, named_caller
+from gateway.cli.pages import WithPages, declaring, expected, tell_of_pages
 from gateway.cli.progress import Wait, is_there
+from gateway.cli.server_completion import upstream_names
 from gateway.cli.terminal import remark, say, say_json, say_table
 from gateway.cli.toolset_option import ToolsetName
 from gateway.config.schema import Settings
+from gateway.core.fact_words import plain
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import as_object, objects_in
 from gateway.core.model.revisions import REVISIONS
-from gateway.core.wording import plain
 from gateway.runtime import run_gateway
 
 _LISTS = {
@@ -46,27 +51,41 @@ _Listed = tuple[dict[str, list[dict[str, Any]]], Mapping[str, str]]
 
 
 def resources(
+    servers: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[UPSTREAM]...", help="Only what these have. Default: all.", autocompletion=upstream_names
+        ),
+    ] = None,
     config: ConfigFile = None,
     upstream: UpstreamUrls = None,
     profile: Annotated[ProfileNames, profile_option("Profile of the host. Default: gateway.profile.")] = None,
     revision: Revision = REVISIONS[-1],
+    app: WithPages = False,
     token: TokenName = None,
     principal: PrincipalName = None,
     toolset: ToolsetName = None,
     as_json: AsJson = False,
 ) -> int:
-    """List the resources, resource templates, prompts and skills of all upstreams, as a host would be offered them.
+    """List the resources, templates, prompts and skills of all upstreams, or of those named, as a host is offered them.
 
-    Every upstream is started and waited for, up to its own limit. Ctrl-C lists what is known so far.
+    Each of these upstreams is started and waited for, up to its own limit. Ctrl-C lists what is known so far.
     `mcp-gateway read URI` reads a resource.
     """
     settings = settings_for(config, upstream)
     asking = named_caller(settings, token, principal).with_toolset(settings, toolset)
+    settings = asking.reached_of(settings)
+    for server in servers or ():
+        check_upstream(server, settings.upstreams)
+    if servers:
+        named = {name: one for name, one in settings.upstreams.items() if name in servers}
+        settings = settings.model_copy(update={"upstreams": named})
     name = the_profile(profile) or asking.profile or settings.gateway.profile or "default"
-    (chosen,) = chosen_profiles(settings, [name], revision)
-    settings, caller = without_waiting(asking.reached_of(settings), chosen, revision)
-    caller = asking.as_caller(caller)
-    given = GivenOptions(config, upstream or (), the_profiles(profile), revision, toolset=toolset)
+    ((chosen, rules),) = chosen_profiles(settings, [name], revision).items()
+    settings, caller = without_waiting(settings, chosen, revision)
+    caller = asking.as_caller(declaring(caller, app))
+    tell_of_pages({chosen: rules}, app)
+    given = GivenOptions(config, upstream or (), the_profiles(profile), revision, app, toolset)
     wait = Wait(visible=not as_json, ctrl_c="list what is there")
     ended = run_until_signal(lambda: _listed(settings, caller, wait, given), interrupt=wait.interrupt)
     if isinstance(ended, int):
@@ -82,7 +101,7 @@ def resources(
 
 
 async def _listed(settings: Settings, caller: Caller, wait: Wait, given: GivenOptions) -> _Listed:
-    async with run_gateway(settings) as gateway:
+    async with run_gateway(settings, expected=expected(caller, given.app)) as gateway:
         await wait.settled(gateway.upstreams.values())
         lists: dict[str, list[dict[str, Any]]] = {}
         for what, (method, _, _) in _LISTS.items():

@@ -23,7 +23,7 @@ from gateway.cli.pages import WithPages
 from gateway.cli.print_result import Verbose
 from gateway.cli.toolset_option import ToolsetName
 from gateway.core.model.revisions import REVISIONS
-from gateway.core.wording import RUN_TOOL
+from gateway.core.own_names import RUN_TOOL
 
 
 def run(

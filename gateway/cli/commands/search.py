@@ -9,9 +9,9 @@ from gateway.cli.ask_registry import ask_registry, say_age
 from gateway.cli.command_context import AsJson, ConfigFile
 from gateway.cli.exit_codes import DONE
 from gateway.cli.terminal import remark, say, say_json, say_table
+from gateway.core.fact_words import plain
 from gateway.core.registry.entry import RegistryEntry
 from gateway.core.registry.ways import ways_of
-from gateway.core.wording import plain
 
 if TYPE_CHECKING:
     from gateway.registry.client import SearchResults

@@ -8,7 +8,7 @@ from gateway.cli.command_context import AsJson
 from gateway.cli.exit_codes import DONE, FAILED, complain
 from gateway.cli.running_gateways import Name, Pid, matching, since
 from gateway.cli.terminal import say, say_json, say_table
-from gateway.core.wording import counted, plain, size_words
+from gateway.core.fact_words import counted, plain, size_words
 from gateway.errors import GatewayError
 from gateway.serving.control.client import ask
 from gateway.serving.control.records import GatewayRecord

@@ -128,6 +128,7 @@ def add(
 
 
 @app.command("ls")
+@app.command("list", hidden=True)
 def ls(config: ConfigFile = None, as_json: AsJson = False) -> int:
     """List the tokens of the configuration, without the tokens themselves."""
     tokens = ConfigurationFile.existing(config).text.tokens()

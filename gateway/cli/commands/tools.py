@@ -39,23 +39,27 @@ from gateway.cli.pages import (
     tell_what_is_without_pages,
 )
 from gateway.cli.progress import Wait, is_there
+from gateway.cli.server_completion import upstream_names
 from gateway.cli.terminal import remark, say, say_json, say_table
 from gateway.cli.token_report import list_lines
 from gateway.cli.toolset_option import ToolsetName
 from gateway.config.schema import Settings
 from gateway.core.apps import for_the_model, pages
+from gateway.core.fact_words import plain
 from gateway.core.model.caller import Caller
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.tokens import list_tokens
 from gateway.core.tools.catalogue import OWN
 from gateway.core.tools.signatures import signature
-from gateway.core.wording import plain
 from gateway.runtime import run_gateway
 
 
 def tools(
     servers: Annotated[
-        list[str] | None, typer.Argument(metavar="[UPSTREAM]...", help="Only the tools of these. Default: of all.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[UPSTREAM]...", help="Only the tools of these. Default: of all.", autocompletion=upstream_names
+        ),
     ] = None,
     config: ConfigFile = None,
     upstream: UpstreamUrls = None,

@@ -12,6 +12,7 @@ from gateway.cli.command_context import ConfigFile
 from gateway.cli.configuration_file import say_if_taken_over
 from gateway.cli.exit_codes import DONE, FAILED, complain, refuse, refuse_to_guess
 from gateway.cli.known_upstream import check_upstream
+from gateway.cli.server_completion import upstream_names
 from gateway.cli.terminal import remark, say
 from gateway.config.mask_toml import masked_configuration
 from gateway.core.registry.risks import risks_of
@@ -28,7 +29,12 @@ if TYPE_CHECKING:
 
 def update(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Name of the server here. Default: all of the registry.")
+        str | None,
+        typer.Argument(
+            metavar="[NAME]",
+            help="Name of the server here. Default: all of the registry.",
+            autocompletion=upstream_names,
+        ),
     ] = None,
     values: Annotated[
         list[str] | None,

@@ -7,10 +7,14 @@ import typer
 from gateway.cli.command_context import ConfigFile
 from gateway.cli.configuration_file import say_if_taken_over
 from gateway.cli.exit_codes import DONE
+from gateway.cli.server_completion import upstream_names
 from gateway.cli.terminal import say
 from gateway.hosts.config_files.configuration_file import ConfigurationFile
 
-UpstreamName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the server in the configuration.")]
+UpstreamName = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="Name of the server in the configuration.", autocompletion=upstream_names),
+]
 
 
 def remove(name: UpstreamName, config: ConfigFile = None) -> int:

@@ -7,8 +7,8 @@ from gateway.cli.diagnosis.approvals import check_approvals
 from gateway.cli.diagnosis.findings import CheckResult
 from gateway.cli.diagnosis.globs import Tools, check_globs, check_order, expired_tokens
 from gateway.config.schema import Settings
+from gateway.core.fact_words import counted
 from gateway.core.profiles.profile import Profile
-from gateway.core.wording import counted
 
 
 def check_access(settings: Settings, tools: Tools, hosts: Mapping[str, Profile]) -> Iterator[CheckResult]:

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 
 from gateway.cli.diagnosis.findings import CheckResult
 from gateway.config.schema import Settings
+from gateway.core.fact_words import plain
 from gateway.core.profiles.profile import Profile
-from gateway.core.wording import plain
 from gateway.system.loopback import is_loopback
 
 ABOUT = "policy"

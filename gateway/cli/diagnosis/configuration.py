@@ -14,9 +14,9 @@ from gateway.config.load_settings import LoadedSettings, load_settings
 from gateway.config.project_file import project_file_here, read_project_file
 from gateway.config.schema import Settings
 from gateway.config.toolset_settings import which_toolset
+from gateway.core.fact_words import counted, plain
 from gateway.core.profiles.match_profile import find_profile, known_name
 from gateway.core.profiles.profile import Profile
-from gateway.core.wording import counted, plain
 from gateway.errors import ConfigError, ConfigFileMissing, ConfigMalformed, GatewayError, ProfileError
 from gateway.hosts.config_files.hosts import HOSTS
 from gateway.hosts.config_files.machine import Machine
@@ -34,7 +34,7 @@ _REMEDIES: Mapping[type[GatewayError], str] = {
     ),
 }
 """Remedies for errors that have none of their own."""
-_REMEDY = "fix it there; docs/configuration.md lists every key"
+_REMEDY = "fix it there; `mcp-gateway config keys` lists every key"
 
 
 def examine_configuration(

@@ -7,10 +7,10 @@ from typing import NamedTuple
 from gateway.cli.diagnosis.findings import CheckResult
 from gateway.config.moments import seconds_of_moment
 from gateway.config.schema import Settings
+from gateway.core.fact_words import plain
 from gateway.core.model.caller import Caller
 from gateway.core.model.grant import SEPARATOR
 from gateway.core.policy import shadowed_rules
-from gateway.core.wording import plain
 
 Tools = Mapping[str, Sequence[str]]
 """The names of each upstream's tools, as far as they are known."""

@@ -9,8 +9,8 @@ from gateway.cli.diagnosis.check_context import CheckContext
 from gateway.cli.diagnosis.findings import CheckResult
 from gateway.content.media import MediaWorkers
 from gateway.content.store import fetch_bytes, make_store
+from gateway.core.fact_words import size_words
 from gateway.core.model.effects import Fitted, ImageTarget
-from gateway.core.wording import size_words
 from gateway.errors import ContentError, MediaError, StoreUnavailable
 from gateway.hosts.simulators.pictures import look
 

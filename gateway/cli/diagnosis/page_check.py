@@ -6,11 +6,11 @@ from typing import Any, TypeAlias
 
 from gateway.cli.pages import page_words
 from gateway.core import apps
+from gateway.core.fact_words import plain
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import objects_in
 from gateway.core.model.revisions import NEWEST_HANDSHAKE
 from gateway.core.profiles.profile import Profile, ProfileSource
-from gateway.core.wording import plain
 from gateway.errors import GatewayError, UnknownResource
 from gateway.routing import Router
 

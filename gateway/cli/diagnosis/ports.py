@@ -16,7 +16,7 @@ from gateway.cli.diagnosis.check_context import CheckContext
 from gateway.cli.diagnosis.findings import CheckResult
 from gateway.config.http_settings import HttpSettings
 from gateway.config.schema import Settings
-from gateway.core.wording import plain
+from gateway.core.fact_words import plain
 from gateway.errors import ConfigError
 from gateway.serving.access import Access
 from gateway.serving.mcp.security import check_bind

@@ -4,11 +4,12 @@ import glob
 from collections.abc import Sequence
 from dataclasses import replace
 
+from gateway.cli.diagnosis.checkup import CheckOptions, Checkup
 from gateway.cli.diagnosis.selection import matches
-from gateway.cli.diagnosis.server_check import CheckOptions, Checkup, Say, check_server
+from gateway.cli.diagnosis.server_check import Say, check_server
 from gateway.cli.known_upstream import only_upstream
 from gateway.config.schema import Settings
-from gateway.core.wording import plain
+from gateway.core.fact_words import plain
 from gateway.errors import ConfigError
 from gateway.upstream.recording.recorded_calls import arguments_by_tool
 from gateway.upstream.recording.replayed_settings import ReplayOptions, replayed_settings

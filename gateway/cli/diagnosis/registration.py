@@ -16,10 +16,10 @@ from gateway.cli.diagnosis.findings import CheckResult, list_names
 from gateway.config.builtin_profiles import builtin_profiles
 from gateway.config.find_config import FILE_VARIABLE, find_file
 from gateway.config.toolset_settings import AUTO, which_toolset
+from gateway.core.fact_words import counted, plain
 from gateway.core.model.caller import Caller
 from gateway.core.profiles.match_profile import choose_profile
 from gateway.core.profiles.profile import Profile
-from gateway.core.wording import counted, plain
 from gateway.errors import ConfigError, ConfigFileUnreadable, ProfileError
 from gateway.hosts.config_files.gateway_entry import NAME
 from gateway.hosts.config_files.host_environment import missing_in_host

@@ -7,10 +7,10 @@ from typing import Any
 
 from gateway.cli.diagnosis.examples import NoExample, example_arguments
 from gateway.core.apps import for_the_model
+from gateway.core.fact_words import plain
 from gateway.core.model.json_values import is_list, is_object
 from gateway.core.near_names import which_name
 from gateway.core.tools.catalogue.repair import shown_name, unusable
-from gateway.core.wording import plain
 from gateway.errors import ConfigError
 
 Arguments = Mapping[str, Sequence[Mapping[str, Any]]]

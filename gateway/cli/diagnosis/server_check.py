@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from time import monotonic
 from typing import Any
 
@@ -11,6 +11,8 @@ from anyio import to_thread
 
 from gateway.cli.demo.cases import Case
 from gateway.cli.demo.outcome import Cell, Outcome
+from gateway.cli.diagnosis.checkup import CheckOptions, Checkup
+from gateway.cli.diagnosis.described_results import describe_result, first_text, judgeable
 from gateway.cli.diagnosis.page_check import (
     HOST_PROFILE,
     CheckedPage,
@@ -20,7 +22,7 @@ from gateway.cli.diagnosis.page_check import (
     reading_data,
     replacing_text,
 )
-from gateway.cli.diagnosis.selection import Arguments, PlannedCall, Skipped, matches, select
+from gateway.cli.diagnosis.selection import PlannedCall, Skipped, matches, select
 from gateway.cli.progress import AGAIN_EVERY, ANNOUNCED_AFTER, duration_words
 from gateway.config.builtin_profiles import load_profiles
 from gateway.config.schema import Settings
@@ -28,14 +30,13 @@ from gateway.content.media import MediaWorkers
 from gateway.content.shaping import Shaper
 from gateway.content.store import MemoryStore
 from gateway.core.apps import HEAVY_CHARS, TextSize, for_the_model, hidden_pictures
-from gateway.core.model.blocks import Block, ResourceBlock, TextBlock, UnknownBlock
+from gateway.core.fact_words import plain
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_size import compact_json
 from gateway.core.model.json_values import as_object
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.profile import Profile, ProfileSource
 from gateway.core.results.lift_result import lift
-from gateway.core.wording import counted, join_facts, pixel_words, plain
 from gateway.errors import GatewayError, UpstreamRefused, UpstreamUnavailable
 from gateway.hosts.simulators.host import SimulatedHost
 from gateway.hosts.simulators.hosts import FIRST
@@ -52,93 +53,6 @@ _RAW = "as it came"
 _PATIENCE = 5.0
 """Seconds beyond its start limit after which the server counts as hanging."""
 _SHOWN = 200
-
-
-@dataclass(frozen=True)
-class CheckOptions:
-    """The scope of a check: `given` arguments, `everything` to call tools not known to be harmless too, `only` these
-    tools (globs), these `hosts` (empty: the first that have a model), a limit of `seconds` for each call, and whether
-    the `pages` of tools are read. `command_for_all` is the command line that calls all tools, if its words matter."""
-
-    given: Arguments = field(default_factory=dict[str, Sequence[Mapping[str, Any]]])
-    everything: bool = False
-    only: tuple[str, ...] = ()
-    hosts: tuple[SimulatedHost, ...] = ()
-    seconds: float = 60.0
-    pages: bool = True
-    command_for_all: str | None = None
-
-
-@dataclass(frozen=True)
-class Checkup:
-    """The results of a check. `outcome` has a case for every call whose result a model reads, `for_pages` has the cases
-    of the other calls; `advice` and `failed` are keyed by the case's name.
-
-    `on_tools` is advice on tools that were not called. `failed` has the reasons: errors of the tool or of the protocol.
-    `refused` are the cases of calls that failed with arguments that were made up: what hosts show of that says nothing
-    about the tool. `pages` are the pages of all tools that have one, called or not. `with_data` are the names of the
-    cases of tools with a page that returned structured content, which the models of the hosts in `replacing` read in
-    place of the text. `pictures` has the number of pictures beside it, by case, which the models of the hosts in
-    `hiding` do not see then. `heavy` has the sizes of what is too much for the models of the hosts in `reading`, by
-    case. `command_for_all` is that of the options.
-    """
-
-    server: str
-    outcome: Outcome
-    advice: Mapping[str, Sequence[Advice]]
-    on_tools: Mapping[str, Sequence[Advice]]
-    failed: Mapping[str, str]
-    skipped: Sequence[Skipped]
-    pages: Sequence[CheckedPage] = ()
-    for_pages: Sequence[Case] = ()
-    refused: Sequence[Case] = ()
-    with_data: frozenset[str] = frozenset()
-    replacing: Sequence[str] = ()
-    pictures: Mapping[str, int] = field(default_factory=dict[str, int])
-    hiding: Sequence[str] = ()
-    heavy: Mapping[str, TextSize] = field(default_factory=dict[str, TextSize])
-    reading: Sequence[str] = ()
-    command_for_all: str | None = None
-
-    @property
-    def is_good(self) -> bool:
-        """Whether all is well, and anything is known: something was called, or a page was read.
-
-        No call failed, through the gateway every host's model sees it all, and every page can be read.
-        """
-        shown = self.outcome.is_good if self.outcome.cells else bool(self.for_pages or self.pages)
-        return shown and not self.failed and all(page.is_good for page in self.pages)
-
-    @property
-    def advised(self) -> int:
-        """The number of pieces of advice."""
-        of_pages = (*(page.faults for page in self.pages), self.heavy, self.pictures if self.hiding else ())
-        advice = (*self.advice.values(), *self.on_tools.values(), *of_pages)
-        return sum(map(len, advice))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the results as JSON."""
-        return {
-            **self.outcome.to_json(),
-            "good": self.is_good,
-            "server": self.server,
-            "failed": dict(self.failed),
-            "advice": {
-                tool: [one.to_json() for one in some] for tool, some in {**self.advice, **self.on_tools}.items() if some
-            },
-            "skipped": [{"tool": one.tool, "why": one.why} for one in self.skipped],
-            "pages": [page.to_json() for page in self.pages],
-            "structured_content": {
-                "tools": sorted(self.with_data),
-                "replaces_text_in": list(self.replacing),
-                "hides_pictures": dict(self.pictures),
-                "hides_pictures_in": list(self.hiding),
-                "too_large_for_models": {name: size.chars for name, size in self.heavy.items()},
-                "read_in": list(self.reading),
-            },
-            "for_pages": [{"tool": case.tool, "result": case.shows} for case in self.for_pages],
-            "made_up": {case.tool: dict(case.arguments) for case in self.refused},
-        }
 
 
 async def check_server(settings: Settings, wanted: CheckOptions, say: Say) -> Checkup:
@@ -265,7 +179,7 @@ class _Check:
         self._advice[call.title] = self._advised(call, raw)
         is_error = raw.get("isError") is True
         if is_error:
-            self._failed[call.title] = f"it reports an error: {_first_text(raw)}"
+            self._failed[call.title] = f"it reports an error: {first_text(raw)}"
         case = self._case(call, describe_result(raw), refused=is_error)
         if case not in self._refused:
             if for_the_model(call.tool) and (lifted := lift(raw)).has_structured_content:
@@ -362,44 +276,6 @@ class _Check:
         read = raw if for_the_model(call.tool) else None
         on_result = list(advise_on_result(read, call.tool)) if read is not None else []
         return unique([*on_result, *on_tool])
-
-
-def judgeable(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the result with only the blocks that can be judged: a server may send anything."""
-    blocks = [block.wire() for block in lift(raw).blocks if not isinstance(block, UnknownBlock)]
-    return {**raw, "content": blocks}
-
-
-def describe_result(raw: Mapping[str, Any]) -> str:
-    """Describe the content of a result in one line."""
-    envelope = lift(raw)
-    parts = [_kind(block) for block in envelope.blocks[:8]]
-    more = len(envelope.blocks) - len(parts)
-    return (
-        join_facts(
-            "an error" if envelope.is_error else None,
-            *parts,
-            f"{more} more" if more > 0 else None,
-            "structured content" if envelope.has_structured_content else None,
-        )
-        or "nothing"
-    )
-
-
-def _kind(block: Block) -> str:
-    if isinstance(block, TextBlock):
-        return f"text of {counted(len(block.text), 'character')}"
-    if isinstance(block, UnknownBlock):
-        return "a block of no known kind"
-    found = getattr(block, "found", None)
-    known = plain(found.media_type or "", 60) if found else ""
-    kind = "embedded resource" if isinstance(block, ResourceBlock) else block.type.replace("_", " ")
-    return " ".join(filter(None, (kind, known, pixel_words(found.pixels) if found and found.pixels else "")))
-
-
-def _first_text(raw: Mapping[str, Any]) -> str:
-    texts = [block.text for block in lift(raw).blocks if isinstance(block, TextBlock)]
-    return plain(texts[0], _SHOWN) if texts else "it does not say which"
 
 
 def _name_of(tool: Any) -> str:

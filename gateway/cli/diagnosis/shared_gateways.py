@@ -9,7 +9,7 @@ from anyio import to_thread
 
 from gateway.cli.diagnosis.check_context import CheckContext
 from gateway.cli.diagnosis.findings import CheckResult
-from gateway.core.wording import plain
+from gateway.core.fact_words import plain
 from gateway.errors import GatewayError
 from gateway.serving.control.client import ask
 from gateway.serving.control.records import GatewayRecord, running

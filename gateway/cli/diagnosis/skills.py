@@ -7,11 +7,11 @@ import anyio
 
 from gateway.cli.diagnosis.findings import CheckResult
 from gateway.core import skills
+from gateway.core.fact_words import counted, plain
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import as_object, objects_in
 from gateway.core.model.revisions import NEWEST_MODERN
 from gateway.core.model.wire import WireObject
-from gateway.core.wording import counted, plain
 from gateway.errors import UpstreamError
 from gateway.routing.skill_frontmatter import frontmatter_fault
 from gateway.upstream import RequestContext, Upstream, UpstreamState

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from gateway.cli.diagnosis.findings import CheckResult, list_names
+from gateway.core.fact_words import counted, plain
 from gateway.core.model.grant import SEPARATOR
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue import Catalogue
 from gateway.core.tools.catalogue.faults import Fault, faults
 from gateway.core.tools.catalogue.names import NameRules
 from gateway.core.tools.catalogue.repair import is_object_schema, repaired, unusable, withheld
-from gateway.core.wording import counted, plain
 
 _NAME = 80
 _AUTHOR = "the server's author has to fix it"

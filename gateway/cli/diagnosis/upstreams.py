@@ -18,13 +18,13 @@ from gateway.config.find_config import cache_folder, state_folder
 from gateway.config.upstream_settings import UpstreamSettings
 from gateway.content.arguments import ways_of_giving
 from gateway.core.apps import for_the_model
+from gateway.core.fact_words import counted, plain
 from gateway.core.model.caller import Caller
 from gateway.core.model.revisions import MODERN_REVISIONS
 from gateway.core.tokens import list_tokens
 from gateway.core.tools.arguments import path_words
 from gateway.core.tools.catalogue import OWN, build
 from gateway.core.tools.catalogue.repair import unusable
-from gateway.core.wording import counted, plain
 from gateway.errors import Failure
 from gateway.routing.own_tools.declarations import TOOLS
 from gateway.runtime import open_logins
@@ -169,7 +169,7 @@ def _state(
             waited = f", and {took.waiting:.0f} s of waiting for its turn" if took.waiting else ""
             text = f"ready after {took.own:.1f} s{waited}: {server}{seen.transport}, {seen.revision} ({era})"
             tokens = list_tokens(tool for tool in seen.tools if unusable(tool) is None)
-            costs = f" (about {counted(tokens, 'token')} in a list)" if tokens else ""
+            costs = f" (about {counted(tokens, 'token')} in a list, as it declares them)" if tokens else ""
             yield CheckResult(about, "ok", f"{text}, {counted(len(seen.tools), 'tool')}{costs}")
             for why in seen.left_out:
                 yield CheckResult(

@@ -76,6 +76,14 @@ def test_base64_as_text_is_counted() -> None:
     assert (words, tone) == (f"base64! {len(SOUND['data'])}", "bad")
 
 
+def test_what_is_read_twice_is_not_called_lost() -> None:
+    value = {"harbour": "the harbour of Falmouth"}
+    twin, other = _text('{"harbour":"the harbour of Falmouth"}'), _text("Depths of the harbour")
+    assert summary(_side("claude-desktop", [twin], structuredContent=value)) == ("twice", "poor")
+    assert summary(_side("claude-desktop", [twin], result=[twin], structuredContent=value)) == ("text", "good")
+    assert summary(_side("claude-desktop", [twin], result=[other], structuredContent=value)) == ("lost", "bad")
+
+
 def test_a_host_that_fails_and_a_call_that_fails_are_told_apart() -> None:
     assert summary(_side("claude-desktop", [_text("x" * 1_100_000)])) == ("host error", "bad")
     assert summary(Side(None, None, "no tool charts__draw_chart is offered")) == ("call failed", "bad")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from gateway.cli.diagnosis.server_check import judgeable
+from gateway.cli.diagnosis.described_results import judgeable
 from gateway.config.builtin_profiles import builtin_profiles
 from gateway.hosts.simulators.hosts import FIRST
 from gateway.hosts.simulators.side import side

@@ -65,7 +65,7 @@ CONFIGURATIONS = {
     "an upstream without a way in": (
         "[upstreams.x]\n",
         "give either command (a program to start) or url",
-        "docs/configuration.md lists every key",
+        "`mcp-gateway config keys` lists every key",
     ),
     "broken TOML": ('[upstreams.x]\ncommand = "x\n', "mcp-gateway.toml:2", "fix the file at this line and column"),
     "an unknown profile": ('[gateway]\nprofile = "codx"\n', "gateway.profile: there is no such profile", "'codex'"),
