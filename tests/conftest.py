@@ -148,6 +148,24 @@ def uvicorns_log_as_it_was() -> Generator[None]:
     assert _uvicorns_log() == before
 
 
+@pytest.fixture(autouse=True)
+def environment_as_it_was() -> Generator[None]:
+    """A command that a test runs in its own process leaves the environment to the tests after it."""
+    before = _environment()
+    yield
+    after = _environment()
+    if after != before:
+        os.environ.update(before)
+        for name in after.keys() - before.keys():
+            del os.environ[name]
+    # Names alone: what a variable holds is a secret here and there.
+    assert [name for name in before.keys() | after.keys() if before.get(name) != after.get(name)] == []
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+
+
 def _uvicorns_log() -> list[tuple[int, bool, bool]]:
     loggers = map(logging.getLogger, ("uvicorn", "uvicorn.error"))
     return [(logger.level, logger.propagate, logger.disabled) for logger in loggers]

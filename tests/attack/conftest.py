@@ -1,7 +1,8 @@
 """A gateway under attack, and a bystander: an ordinary host that goes on calling an ordinary upstream meanwhile.
 
-Each attack prints a line: how long the bystander waited for its answers, and what the gateway's memory did. All of it
-stays on the loopback and is bounded. `make attack` runs these tests alone and shows the lines.
+Each attack prints a line: how long the bystander waited for its answers, and what the gateway's memory did. Where no
+bystander can be (a gateway on stdio has one host; one that is short of memory serves nobody), it says so, and what
+there is. All of it stays on the loopback and is bounded. `make attack` runs these tests alone and shows the lines.
 """
 
 import http.client
@@ -171,6 +172,51 @@ class Watch:
         )
 
 
+def rss_of(process: "subprocess.Popen[Any]") -> int:
+    """Bytes of memory of a process, without those that it has started."""
+    status = Path("/proc", str(process.pid), "status").read_text()
+    return int(next(line for line in status.splitlines() if line.startswith("VmRSS:")).split()[1]) * 1024
+
+
+@dataclass
+class Memory:
+    """What the memory of a process was, and has been at the most. Bytes."""
+
+    before: int
+    most: int
+
+    @property
+    def growth(self) -> int:
+        """By how many bytes it was more than before, at the most."""
+        return self.most - self.before
+
+    def __str__(self) -> str:
+        return f"memory {self.growth / 2**20:+.0f} MB"
+
+
+@contextmanager
+def weighed(process: "subprocess.Popen[Any]", interval: float = 0.05) -> Iterator[Memory]:
+    """While this is open, a process's memory is looked at: for attacks in which no bystander can be served."""
+    memory = Memory(rss_of(process), rss_of(process))
+    done = threading.Event()
+
+    def look() -> None:
+        memory.most = max(memory.most, rss_of(process) if process.poll() is None else 0)
+
+    def go_on() -> None:
+        while not done.wait(interval):
+            look()
+
+    thread = threading.Thread(target=go_on, daemon=True)
+    thread.start()
+    try:
+        yield memory
+    finally:
+        done.set()
+        thread.join(PATIENCE_SECONDS)
+        look()
+
+
 class Attacked:
     """A running gateway over HTTP. Its upstream `bystander` offers `bystander__ping`."""
 
@@ -187,8 +233,7 @@ class Attacked:
 
     def rss(self) -> int:
         """Bytes of memory of the gateway's own process."""
-        status = Path("/proc", str(self.process.pid), "status").read_text()
-        return int(next(line for line in status.splitlines() if line.startswith("VmRSS:")).split()[1]) * 1024
+        return rss_of(self.process)
 
     def client(self, name: str = "somebody", **options: Any) -> Client:
         """A host; see `Client`."""

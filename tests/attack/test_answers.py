@@ -64,7 +64,7 @@ def said(answer):
 
 
 def test_answers_to_nobody_twice_and_too_late(attacked):
-    gateway = attacked({"evil": EVIL}, more={"evil": "session = 'shared'\ntimeout.call = 5"})
+    gateway = attacked({"evil": EVIL}, more={"evil": "session = 'shared'\ntimeout.call = 15"})
     with (
         gateway.watched() as watch,
         closing(gateway.client("cursor")) as one,
@@ -77,7 +77,7 @@ def test_answers_to_nobody_twice_and_too_late(attacked):
         given_up.start()
         for _ in range(20):
             assert said(other.call("evil__right")) == ["right"]
-        given_up.join(30)
+        given_up.join(60)
         for _ in range(5):
             assert said(one.call("evil__right")) == ["right"]
         (error,) = said(one.call("evil__neither"))

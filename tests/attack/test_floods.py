@@ -61,8 +61,8 @@ def test_small_lines_without_end(attacked: Any) -> None:
         with gateway.watched(kind) as others:
             began = time.monotonic()
             assert host.call(f"evil__{kind}")["isError"], kind
-            assert time.monotonic() - began < 10, kind
+            assert time.monotonic() - began < 30, kind
         assert not others.failures, kind
-        assert others.longest < 1, kind
+        assert others.longest < 5, kind
         assert others.growth < 100 * 2**20, kind
     host.close()

@@ -211,7 +211,7 @@ def test_answers_that_break_the_rules_fail_their_own_call(evil: Any) -> None:
     unclear = {name: words for name, words in said.items() if "upstream 'evil': " not in words or "Error" in words}
     assert unclear == {}
     assert not others.failures
-    assert others.longest < 1
+    assert others.longest < 5
 
 
 @pytest.mark.timeout(120)
@@ -221,5 +221,5 @@ def test_answers_without_end_keep_nobody_else_waiting(evil: Any) -> None:
         with gateway.watched(name) as others:
             fails_alone(host, name)
         assert not others.failures, name
-        assert others.longest < 1, name
+        assert others.longest < 5, name
         assert others.growth < 150 * 2**20, name

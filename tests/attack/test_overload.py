@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from gateway.serving.access.tokens import hash_of
-from tests.attack.conftest import ROOT, Attacked, Client, Start
+from tests.attack.conftest import ROOT, Attacked, Client, Start, weighed
 
 AT_ONCE = 8
 SECONDS = 0.2
@@ -134,7 +134,7 @@ def until(condition: Callable[[], bool]) -> None:
 def test_four_times_too_many_hosts(attacked: Start, modern: bool) -> None:
     gateway = attacked({"sleeper": SLEEPER}, config=CONFIG, more={"sleeper": SHARED})
     normal, overload = Load(), Load()
-    with closing(gateway.client("observer")) as observer:
+    with closing(gateway.client("observer")) as observer, weighed(gateway.process) as memory:
         observer.tools()
         with calling([gateway.client(modern=modern) for _ in range(AT_ONCE)], normal):
             until(lambda: len(normal.seconds) >= 5 * AT_ONCE)
@@ -145,12 +145,13 @@ def test_four_times_too_many_hosts(attacked: Start, modern: bool) -> None:
     refused = sum(overload.refused.values()) + sum(normal.refused.values())
     print(
         f"attack {4 * AT_ONCE} hosts for {AT_ONCE} places: {len(overload.seconds)} served in {overload.median:.2f} s "
-        f"(normally {normal.median:.2f} s), {refused} refused"
+        f"(normally {normal.median:.2f} s), {max(overload.seconds):.2f} s at most, {refused} refused; {memory}"
     )
     assert normal.odd == overload.odd == []
     assert set(overload.refused) == {503}  # all are of one principal
     assert not normal.refused
     assert overload.median <= 2 * normal.median
+    assert memory.growth < 100 * 2**20
     # Whatever the upstream did was heard of by a host, and nothing was refused that nobody counted.
     assert done == len(normal.seconds) + len(overload.seconds)
     assert counted == refused
@@ -163,14 +164,19 @@ def test_whoever_asks_too_much_is_refused_and_not_the_others(attacked: Start) ->
     greedy, modest = Load(), Load()
     headers = {name: {"authorization": f"Bearer {token}"} for name, token in TOKENS.items()}
     many = [gateway.client(headers=headers["greedy"], modern=True) for _ in range(4 * AT_ONCE)]
-    with closing(gateway.client("modest", headers=headers["modest"], modern=True)) as host, calling(many, greedy):
+    modest_host = gateway.client("modest", headers=headers["modest"], modern=True)
+    with closing(modest_host) as host, weighed(gateway.process) as memory, calling(many, greedy):
         until(lambda: sum(greedy.refused.values()) >= 20)
         for _ in range(15):
             modest.ask(host)
-    print(f"attack one principal for all places: another was served in {modest.median:.2f} s, {modest.refused} refused")
+    print(
+        f"attack one principal for all places: another was served in {modest.median:.2f} s, "
+        f"{max(modest.seconds):.2f} s at most, {sum(modest.refused.values())} refused; {memory}"
+    )
     assert greedy.odd == modest.odd == []
     assert not modest.refused
     assert modest.median <= 2 * SECONDS + 0.2
+    assert memory.growth < 100 * 2**20
     assert greedy.refused[429] + greedy.refused[503] > 15
     assert greedy.refused[429] > 0  # while the other waited, or was worked on, it was the greedy one's own doing
 
@@ -190,10 +196,14 @@ def test_an_upstream_that_is_asked_too_much_by_many(attacked: Start, modern: boo
     with closing(gateway.client()) as observer:
         observer.tools()
     threads = [threading.Thread(target=ask, daemon=True) for _ in range(12)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    with gateway.watched() as watch:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+    assert watch.failures == []
+    assert watch.longest < 5
+    assert watch.growth < 100 * 2**20
     refused = [answer for answer in answers if answer != "served"]
     assert 4 <= answers.count("served") < len(answers) == 12
     # A stream has begun in the older era, so its answer is an error; in the newer one, it still has a status.
@@ -203,7 +213,8 @@ def test_an_upstream_that_is_asked_too_much_by_many(attacked: Start, modern: boo
 
 def test_without_memory_nothing_new_is_begun_and_the_load_balancer_is_told(attacked: Start) -> None:
     gateway = attacked(config='[overload]\nmemory = "40MB"')  # less than a gateway takes when it has just begun
-    with closing(gateway.client(modern=True)) as host:
+    with closing(gateway.client(modern=True)) as host, weighed(gateway.process) as memory:
+        began = time.monotonic()
         message = {"jsonrpc": "2.0", "id": 7, "method": "tools/call"}
         status, text = host.send(message | {"params": host._params({"name": "bystander__ping", "arguments": {}})})
         assert (status, host.retry_after) == (503, "1")
@@ -215,6 +226,10 @@ def test_without_memory_nothing_new_is_begun_and_the_load_balancer_is_told(attac
         assert (told["ready"], told["reason"]) == (False, "memory")
         host._connection.request("GET", "/healthz")
         assert host._connection.getresponse().read() == b"ok\n"
+        waited = time.monotonic() - began
+    print(f"attack without memory: all others are refused as well, and were told in {waited:.2f} s; {memory}")
+    assert waited < 5
+    assert memory.growth < 50 * 2**20
     said = "".join(gateway.said)
     assert "memory is nearly used up" in said
     assert "of 40 MB are in use; new requests are refused" in said
@@ -246,12 +261,17 @@ def test_a_host_on_stdio_hears_of_each_call_that_is_refused(tmp_path: Path) -> N
             return found
 
         answers(asked)
-        said = list(answers([{"id": 10 + number, **call} for number in range(8)]).values())
+        began = time.monotonic()
+        with weighed(host) as memory:
+            said = list(answers([{"id": 10 + number, **call} for number in range(8)]).values())
+        waited = time.monotonic() - began
+        print(f"attack by the only host on stdio: no others; its 8 calls were answered in {waited:.2f} s; {memory}")
         host.stdin.close()
         host.wait(30)
     served = [message for message in said if "slept" in json.dumps(message)]
     refused = [message["error"] for message in said if "error" in message]
     assert len(served) + len(refused) == 8
+    assert memory.growth < 100 * 2**20
     # Two places and one in the queue; the spare place is for callers of whom nothing runs.
     assert len(served) == 3
     assert all(error["code"] == -32011 and error["data"]["retryAfter"] >= 1 for error in refused)

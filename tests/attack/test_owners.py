@@ -5,11 +5,13 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from gateway.serving.access.tokens import hash_of
 
 MODERN = {"modern": True}
 
@@ -89,6 +91,15 @@ def text(result: Mapping[str, Any]) -> str:
     return " ".join(block["text"] for block in blocks if block["type"] == "text") or str(result.get("message"))
 
 
+@contextmanager
+def watched(gateway: Any) -> Iterator[None]:
+    """While this is open, the bystander calls; each of its calls is answered, and soon."""
+    with gateway.watched() as watch:
+        yield
+    assert watch.failures == []
+    assert watch.longest < 5
+
+
 @pytest.fixture
 def host() -> Iterator[Callable[..., Any]]:
     """`host(gateway, name)`: a host, gone after the test."""
@@ -106,7 +117,7 @@ def host() -> Iterator[Callable[..., Any]]:
 @pytest.mark.parametrize("era", [{}, MODERN], ids=["handshake", "modern"])
 def test_gateway_read_never_shows_what_another_host_keeps(attacked: Any, host: Any, era: dict[str, Any]) -> None:
     gateway = attacked({"keeper": KEEPER})
-    with gateway.watched():
+    with watched(gateway):
         victim = host(gateway, "victim", path="/mcp/default", **era)
         attacker = host(gateway, "attacker", path="/mcp/default", **era)
         assert text(victim.call("keeper__keep", {"text": "a secret"})) == "a secret"
@@ -118,7 +129,7 @@ def test_gateway_read_never_shows_what_another_host_keeps(attacked: Any, host: A
 def test_a_tool_that_describes_is_called_in_the_session_of_the_host_in_front(attacked: Any, host: Any) -> None:
     describe = '[describe]\ntool = "keeper__look"\narguments = { data = "{type}" }\nkinds = ["image"]\n'
     gateway = attacked({"keeper": KEEPER}, describe)
-    with gateway.watched():
+    with watched(gateway):
         victim = host(gateway, "victim", path="/mcp/cline")
         assert text(victim.call("keeper__keep", {"text": "a secret"})) == "a secret"
         attacker = host(gateway, "attacker", path="/mcp/cline")
@@ -145,7 +156,7 @@ def read(host: Any, uri: str) -> str:
 def test_what_an_upstream_names_to_one_host_is_not_read_from_it_by_another(
     library: Any, host: Any, era: dict[str, Any]
 ) -> None:
-    with library.watched():
+    with watched(library):
         victim, other = (host(library, name, path="/mcp/passthrough", **era) for name in ("victim", "other"))
         victim.call("good__cite", {"uri": "page://of-good"})
         other.call("evil__cite", {"uri": "page://of-good"})
@@ -154,7 +165,7 @@ def test_what_an_upstream_names_to_one_host_is_not_read_from_it_by_another(
 
 
 def test_an_upstream_that_names_anothers_uri_to_the_same_host_does_not_take_it_over(library: Any, host: Any) -> None:
-    with library.watched():
+    with watched(library):
         victim = host(library, "victim", path="/mcp/passthrough")
         victim.call("good__cite", {"uri": "page://of-good"})
         victim.call("evil__cite", {"uri": "page://of-good"})
@@ -162,7 +173,7 @@ def test_an_upstream_that_names_anothers_uri_to_the_same_host_does_not_take_it_o
 
 
 def test_a_uri_is_read_from_whose_template_it_fits_whoever_else_names_it(library: Any, host: Any) -> None:
-    with library.watched():
+    with watched(library):
         victim = host(library, "victim", path="/mcp/passthrough")
         victim.call("good__cite", {"uri": "page://of-good"})  # it has started: before, nobody knows its templates
         victim.call("evil__cite", {"uri": "shelf://a-book"})
@@ -171,7 +182,7 @@ def test_a_uri_is_read_from_whose_template_it_fits_whoever_else_names_it(library
 
 def test_the_next_host_of_one_name_and_token_gets_nothing_of_the_one_before(attacked: Any, host: Any) -> None:
     gateway = attacked({"keeper": KEEPER})
-    with gateway.watched():
+    with watched(gateway):
         victim = host(gateway, "claude-code", path="/mcp/default")
         victim.call("keeper__keep", {"text": "a secret"})
         victim.leave()
@@ -183,7 +194,7 @@ def test_the_next_host_of_one_name_and_token_gets_nothing_of_the_one_before(atta
 
 def test_two_stateless_hosts_of_one_name_on_two_paths_share_nothing(attacked: Any, host: Any) -> None:
     gateway = attacked({"keeper": KEEPER})
-    with gateway.watched():
+    with watched(gateway):
         victim = host(gateway, "an-agent", path="/mcp/claude-code", **MODERN)
         attacker = host(gateway, "an-agent", path="/mcp/cline", **MODERN)
         victim.call("keeper__keep", {"text": "a secret"})
@@ -195,7 +206,7 @@ def test_two_stateless_hosts_of_one_name_on_two_paths_share_nothing(attacked: An
 @pytest.mark.parametrize("name", ["gone", "gone-{number}"], ids=["one name", "many names"])
 def test_hosts_that_left_without_a_word_keep_nobody_out(attacked: Any, host: Any, name: str) -> None:
     gateway = attacked({"keeper": KEEPER}, more={"keeper": "max_sessions = 4"})
-    with gateway.watched():
+    with watched(gateway):
         there = host(gateway, "there", path="/mcp/default")
         there.call("keeper__keep", {"text": "still mine"})
         with there.listening():
@@ -245,7 +256,7 @@ def test_a_host_that_never_answers_what_it_is_asked_keeps_no_other_host_from_bei
 ) -> None:
     gateway = attacked({"asker": ASKER})
     able = {"capabilities": {"elicitation": {}}, "path": "/mcp/passthrough", **MODERN}
-    with gateway.watched():
+    with watched(gateway):
         attacker, victim = (host(gateway, name, **able) for name in ("attacker", "victim"))
         results = [attacker.call("asker__ask") for _ in range(260)]
         asked = sum(result.get("resultType") == "input_required" for result in results)
@@ -257,6 +268,57 @@ def test_a_host_that_never_answers_what_it_is_asked_keeps_no_other_host_from_bei
         answers = {key: {"action": "decline"} for key in question["inputRequests"]}
         retry = params | {"inputResponses": answers, "requestState": question["requestState"]}
         assert text(victim.ask("tools/call", retry)["result"]) == "decline"
+
+
+TOKENS = {name: f"mcpg_{name}_0123456789" for name in ("attacker", "victim")}
+NAMED = "".join(f'[access.tokens.{name}]\nhash = "{hash_of(token)}"\n' for name, token in TOKENS.items())
+"""The configuration of two named tokens, each of which is a principal of its own."""
+
+
+def of(name: str) -> dict[str, str]:
+    """The headers with the token of that name."""
+    return {"authorization": f"Bearer {TOKENS[name]}"}
+
+
+def test_a_token_under_many_names_costs_another_token_neither_its_state_nor_its_turn(attacked: Any, host: Any) -> None:
+    gateway = attacked(
+        {"keeper": KEEPER}, NAMED, more={"keeper": "max_sessions = 4"}, token="mcpg_bystander_0123456789"
+    )
+    with watched(gateway), ExitStack() as streams:
+        victim = host(gateway, "victim", headers=of("victim"), path="/mcp/default")
+        victim.call("keeper__keep", {"text": "still mine"})
+        for number in range(8):
+            gone = host(gateway, f"gone-{number}", headers=of("attacker"), path="/mcp/default")
+            assert text(gone.call("keeper__look")) == "nothing yet"
+            gone.close()
+        assert text(victim.call("keeper__look")) == "still mine"
+        victim.leave()
+        for number in range(5):
+            there = host(gateway, f"there-{number}", headers=of("attacker"), path="/mcp/default")
+            streams.enter_context(there.listening())
+            answer = text(there.call("keeper__look"))
+        assert "all 4 sessions that it may have are in use" in answer
+        newcomer = host(gateway, "newcomer", headers=of("victim"), path="/mcp/default")
+        assert text(newcomer.call("keeper__look")) == "nothing yet"
+
+
+def test_a_token_that_never_answers_under_many_names_keeps_no_other_token_from_being_asked(
+    attacked: Any, host: Any
+) -> None:
+    gateway = attacked({"asker": ASKER}, NAMED, more={"asker": "max_sessions = 3"}, token="mcpg_bystander_0123456789")
+    able = {"capabilities": {"elicitation": {}}, "path": "/mcp/passthrough", **MODERN}
+    with watched(gateway):
+        attackers = [host(gateway, f"name {number}", headers=of("attacker"), **able) for number in range(4)]
+        results = [attacker.call("asker__ask") for attacker in attackers]
+        assert [result.get("resultType") == "input_required" for result in results] == [True, True, True, False]
+        params = {"name": "asker__ask", "arguments": {}}
+        victim = host(gateway, "victim", headers=of("victim"), **able)
+        question = victim.ask("tools/call", params)["result"]
+        answers = {key: {"action": "decline"} for key in question["inputRequests"]}
+        retry = params | {"inputResponses": answers, "requestState": question["requestState"]}
+        assert text(victim.ask("tools/call", retry)["result"]) == "decline"
+        given_up = params | {"inputResponses": {}, "requestState": results[0]["requestState"]}
+        assert "another host needed the session" in str(attackers[0].ask("tools/call", given_up))
 
 
 SLOW = """
@@ -326,7 +388,7 @@ class SseHost:
 def test_calls_that_were_cancelled_do_not_keep_the_next_one_waiting(attacked: Any, host: Any, rule: str) -> None:
     gateway = attacked({"slow": SLOW}, more={"slow": f'session = "{rule}"'})
     call = {"method": "tools/call", "params": {"name": "slow__work", "arguments": {}}}
-    with gateway.watched(), closing(SseHost(gateway.port, "hasty")) as hasty:
+    with watched(gateway), closing(SseHost(gateway.port, "hasty")) as hasty:
         for number in range(1, 301):
             hasty.send({"id": number, **call})
         for number in range(1, 301):
@@ -341,7 +403,7 @@ def test_calls_that_were_cancelled_do_not_keep_the_next_one_waiting(attacked: An
 def test_one_hosts_many_calls_do_not_keep_the_next_host_waiting(attacked: Any, host: Any) -> None:
     gateway = attacked({"slow": SLOW}, more={"slow": 'session = "shared"'})
     call = {"method": "tools/call", "params": {"name": "slow__work", "arguments": {}}}
-    with gateway.watched(), closing(SseHost(gateway.port, "busy")) as busy:
+    with watched(gateway), closing(SseHost(gateway.port, "busy")) as busy:
         for number in range(1, 301):
             busy.send({"id": number, **call})
         began = time.monotonic()

@@ -12,7 +12,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
+import mcp_types as types
 import pytest
+from pydantic import AnyUrl, TypeAdapter
+
+from tests.attack.conftest import weighed
 
 ROOT = Path(__file__).parents[2]
 ERAS = pytest.mark.parametrize("modern", [False, True], ids=["handshake", "modern"])
@@ -32,6 +36,7 @@ TOOLS = ", ".join([
     '{"name": "annotated", "inputSchema": %s, "annotations": {"a": %s}}' % (OBJECT, nested(110)),
     '{"name": "output", "inputSchema": %s, "outputSchema": %s}' % (OBJECT, DEEP_SCHEMA),
     '{"name": "fine", "description": "half \\ud83d", "inputSchema": %s}' % OBJECT,
+    '{"name": %s, "inputSchema": %s}' % (nested(300), OBJECT),
 ])
 FINE = '{"type": "text", "text": "fine"}'
 RESULTS = {
@@ -46,11 +51,19 @@ RESULTS = {
 }
 RESOURCES = ", ".join([
     '{"uri": "x://deep", "name": "deep", "_meta": {"a": %s}}' % nested(300),
+    '{"uri": %s, "name": "lost"}' % nested(300),
+    '{"uri": "not a uri", "name": "no uri"}',
+    '{"uri": "x://odd", "name": "odd", "annotations": {"audience": ["everybody"], "priority": "high"}, "size": "big"}',
     '{"uri": "x://fine", "name": "fine"}',
+])
+TEMPLATES = ", ".join([
+    '{"uriTemplate": %s, "name": "lost"}' % nested(300),
+    '{"uriTemplate": "x://{fine}", "name": "fine", "annotations": {"priority": "high"}}',
 ])
 PROMPTS = ", ".join([
     '{"name": "bad", "arguments": [{"name": "a", "x": %s}]}' % nested(300),
     '{"name": "good"}',
+    '{"name": %s}' % nested(300),
 ])
 
 def respond(message):
@@ -60,9 +73,9 @@ def respond(message):
     if method == "initialize":
         result = json.dumps({
             "protocolVersion": params["protocolVersion"],
-            "capabilities": {"tools": {}, "resources": {}, "prompts": {}},
+            "capabilities": {"tools": {}, "resources": {}, "prompts": {}, "completions": {}, "experimental": "DEEP"},
             "serverInfo": {"name": "deep", "version": "1"},
-        })
+        }).replace('"DEEP"', '{"x": %s}' % nested(300))
     elif method == "tools/list":
         names = ['{"name": "%s", "inputSchema": %s}' % (name, OBJECT) for name in (*RESULTS, "error", "progress")
                  if name not in ("meta", "annotated")]
@@ -70,14 +83,17 @@ def respond(message):
     elif method == "resources/list":
         result = '{"resources": [%s]}' % RESOURCES
     elif method == "resources/templates/list":
-        result = '{"resourceTemplates": []}'
+        result = '{"resourceTemplates": [%s]}' % TEMPLATES
     elif method == "prompts/list":
         result = '{"prompts": [%s]}' % PROMPTS
     elif method == "resources/read":
-        result = '{"contents": [{"uri": "x://fine", "text": "fine", "_meta": {"a": %s}}]}' % nested(300)
+        fine = '{"uri": "x://fine", "text": "fine", "_meta": {"a": %s}}' % nested(300)
+        result = '{"contents": [%s, %s]}' % (fine, nested(300))
+    elif method == "completion/complete":
+        result = '{"completion": {"values": ["fine", %s]}}' % nested(300)
     elif method == "prompts/get":
         block = '{"type": "text", "text": "fine", "_meta": {"a": %s}}' % nested(300)
-        result = '{"messages": [{"role": "user", "content": %s}]}' % block
+        result = '{"messages": [{"role": "user", "content": %s}, %s]}' % (block, nested(300))
     elif name == "error":
         error = '{"code": -32000, "message": "no \\udc00", "data": %s}' % nested(256)
         return '{"jsonrpc": "2.0", "id": %s, "error": %s}' % (json.dumps(message["id"]), error)
@@ -136,6 +152,14 @@ for line in sys.stdin:
                 say(request, "waited")
 """
 
+LISTS = {
+    "tools/list": types.ListToolsResult,
+    "resources/list": types.ListResourcesResult,
+    "resources/templates/list": types.ListResourceTemplatesResult,
+    "prompts/list": types.ListPromptsResult,
+}
+"""The models of a strict client: one item that they refuse costs it the whole list."""
+
 CALLS = ("structured", "pit", "meta", "block", "annotated", "half", "digits", "infinite", "progress")
 
 
@@ -190,6 +214,13 @@ def check_lists(host: Any) -> None:
         assert time.monotonic() < deadline
     assert prompts[-1].endswith("good")
     assert not any(name.endswith("bad") for name in prompts)
+    for method, model in LISTS.items():
+        model.model_validate(host.ask(method)["result"])
+    uris = [each["uri"] for each in host.ask("resources/list")["result"]["resources"]]
+    assert "x://odd" in uris
+    TypeAdapter(list[AnyUrl]).validate_python(uris)
+    templates = [each["uriTemplate"] for each in host.ask("resources/templates/list")["result"]["resourceTemplates"]]
+    assert "x://{fine}" in templates
 
 
 def check_answers(host: Any, calls: tuple[str, ...] = CALLS) -> None:
@@ -202,6 +233,11 @@ def check_answers(host: Any, calls: tuple[str, ...] = CALLS) -> None:
     assert read["contents"][0]["text"] == "fine"
     prompt = host.ask("prompts/get", {"name": "hostile__good"})["result"]
     assert prompt["messages"][0]["content"]["text"] == "fine"
+    types.ReadResourceResult.model_validate(read)
+    types.GetPromptResult.model_validate(prompt)
+    ref = {"type": "ref/prompt", "name": "hostile__good"}
+    asked = {"ref": ref, "argument": {"name": "a", "value": ""}}
+    types.CompleteResult.model_validate(host.ask("completion/complete", asked)["result"])
 
 
 @ERAS
@@ -216,6 +252,9 @@ def test_depth_and_odd_values_of_a_stdio_upstream_cost_only_what_has_them(attack
     assert not others.failures
     said = "".join(gateway.said)
     assert "'deep' withheld: it nests deeper than 100 levels" in said
+    assert "withheld: it nests deeper than 100 levels" in next(
+        line for line in said.splitlines() if "tool number" in line
+    )
     assert "tools/call 'structured': structuredContent left out: nested deeper than 100 levels" in said
 
 
@@ -282,6 +321,8 @@ class StdioHost:
         config = tmp_path / "mcp-gateway.toml"
         args = json.dumps([str(tmp_path / "hostile.py")])
         config.write_text(f"[upstreams.hostile]\ncommand = {json.dumps(sys.executable)}\nargs = {args}\n", "utf-8")
+        self.longest = 0.0
+        """The longest wait for an answer so far, in seconds."""
         self.process = subprocess.Popen(
             [sys.executable, "-m", "gateway", "serve", "--config", str(config)],
             stdin=subprocess.PIPE,
@@ -298,9 +339,11 @@ class StdioHost:
 
     def answer(self, request_id: Any) -> dict[str, Any]:
         assert self.process.stdout is not None
+        began = time.monotonic()
         for line in self.process.stdout:
             message = json.loads(line)
             if message.get("id") == request_id and "method" not in message:
+                self.longest = max(self.longest, time.monotonic() - began)
                 return message
         raise AssertionError(f"the gateway ended with {self.process.wait(10)}")
 
@@ -317,6 +360,29 @@ class StdioHost:
             self.process.kill()
             assert self.process.stdout is not None
             self.process.stdout.close()
+
+
+def say_odd_things(host: StdioHost, beside: dict[str, Any]) -> None:
+    """Half characters, deep arguments and odd numbers, each of which is answered; `beside` is in all params."""
+    half = "\ud800"
+    assert host.ask(2, "resources/read", {"uri": f"x://{half}", **beside})
+    assert "error" in host.ask(3, f"what/{half}", beside)
+    assert "error" in host.ask(4, "tools/call", {"name": half, "arguments": {half: half}, **beside})
+    assert "result" in host.ask(half, "tools/list", beside)
+    assert "error" in host.ask(f"{half}2", half, beside)
+    assert "error" in host.ask(5, "tools/call", {"name": "hostile__error", **beside})
+    for number, tool in enumerate(CALLS, 10):
+        assert "fine" in json.dumps(host.ask(number, "tools/call", {"name": f"hostile__{tool}", **beside}))
+    fine = {"name": "hostile__fine", **beside}
+    said = json.dumps(fine | {"arguments": {"a": "HERE"}})
+    for number, odd in enumerate(("[" * 300 + "]" * 300, "[" * 5_000 + "]" * 5_000), 30):
+        params = said.replace('"HERE"', odd)
+        host.say(f'{{"jsonrpc": "2.0", "id": {number}, "method": "tools/call", "params": {params}}}')
+        assert "100 levels" in host.answer(number)["error"]["message"]
+    for number, odd in enumerate(("9" * 5_000, "1e400", "NaN", '"\\udc00"'), 40):
+        params = said.replace('"HERE"', odd)
+        host.say(f'{{"jsonrpc": "2.0", "id": {number}, "method": "tools/call", "params": {params}}}')
+        assert "fine" in json.dumps(host.answer(number))
 
 
 @ERAS
@@ -340,25 +406,13 @@ def test_a_stdio_host_is_answered_whatever_it_or_an_upstream_says(tmp_path: Path
             time.sleep(0.1)
         assert "hostile__fine" in names
         assert "hostile__deep" not in names
-        half = "\ud800"
-        assert host.ask(2, "resources/read", {"uri": f"x://{half}", **beside})
-        assert "error" in host.ask(3, f"what/{half}", beside)
-        assert "error" in host.ask(4, "tools/call", {"name": half, "arguments": {half: half}, **beside})
-        assert "result" in host.ask(half, "tools/list", beside)
-        assert "error" in host.ask(f"{half}2", half, beside)
-        assert "error" in host.ask(5, "tools/call", {"name": "hostile__error", **beside})
-        for number, tool in enumerate(CALLS, 10):
-            assert "fine" in json.dumps(host.ask(number, "tools/call", {"name": f"hostile__{tool}", **beside}))
-        fine = {"name": "hostile__fine", **beside}
-        said = json.dumps(fine | {"arguments": {"a": "HERE"}})
-        for number, odd in enumerate(("[" * 300 + "]" * 300, "[" * 5_000 + "]" * 5_000), 30):
-            params = said.replace('"HERE"', odd)
-            host.say(f'{{"jsonrpc": "2.0", "id": {number}, "method": "tools/call", "params": {params}}}')
-            assert "100 levels" in host.answer(number)["error"]["message"]
-        for number, odd in enumerate(("9" * 5_000, "1e400", "NaN", '"\\udc00"'), 40):
-            params = said.replace('"HERE"', odd)
-            host.say(f'{{"jsonrpc": "2.0", "id": {number}, "method": "tools/call", "params": {params}}}')
-            assert "fine" in json.dumps(host.answer(number))
+        host.longest = 0.0
+        with weighed(host.process) as memory:
+            say_odd_things(host, beside)
     finally:
         code = host.close()
+    era = "modern" if modern else "handshake"
+    print(f"attack by the only host on stdio ({era}): no others; it waited {host.longest:.2f} s at most; {memory}")
     assert code == 0
+    assert host.longest < 5
+    assert memory.growth < 100 * 2**20

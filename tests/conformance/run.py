@@ -20,6 +20,7 @@ from tests.conformance.explained import EXPLAINED, LEFT_OUT, OAUTH_NOT_APPLICABL
 from tests.conformance.page import OAuthScenario, page
 from tests.conformance.processes import ROOT, DidNotStart, gateway, upstream
 from tests.conformance.suite import CLIENT_SCENARIOS, OAUTH_SCENARIOS, Broken, Check, Suite
+from tests.conformance.waiting_clients import waiting_clients
 
 T = TypeVar("T")
 PAGE = ROOT / "docs" / "conformance.md"
@@ -170,7 +171,8 @@ def main() -> int:
     parser.add_argument("--node-modules", type=Path, default=ROOT / "node_modules", help="where the suite is installed")
     asked = parser.parse_args()
     try:
-        outcome = measure(Suite.of(asked.node_modules))
+        with waiting_clients() as clients:
+            outcome = measure(Suite.of(asked.node_modules, clients))
     except (Broken, DidNotStart) as problem:
         print(problem, file=sys.stderr)
         return 2

@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import yaml
 
-from gateway.core.wording import SKILL_TOOL
+from gateway.core.own_names import SKILL_TOOL
 from tests.conformance.processes import PATIENCE, REVISION
 
 EXTENSION = "io.modelcontextprotocol/skills"

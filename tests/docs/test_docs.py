@@ -69,6 +69,19 @@ def test_snippets_of_configuration_are_valid(page: Path) -> None:
         json.loads(snippet)
 
 
+def test_settings_in_tables_of_the_readme_name_their_section_and_are_valid() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    named = [code for row in rows for code in re.findall(r"`([^`]*)`", row) if " = " in code]
+    assert named
+    for code in named:
+        assert code.startswith("["), f"{code}: in which section?"
+        document = tomllib.loads(code.replace("] ", "]\n", 1))
+        for upstream in document.get("upstreams", {}).values():
+            upstream["command"] = "a-server"
+        Settings.model_validate(document)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_and_their_options_exist(page: Path) -> None:
     commands = getattr(typer.main.get_command(application()), "commands", {})
@@ -95,6 +108,13 @@ def test_every_page_is_found_from_the_index() -> None:
         inner = {page.split("/")[1] for page in below if page.startswith(f"{folder}/")} - {"README.md"}
         listed = re.findall(r"\]\(([^)#]+)[)#]", (ROOT / "docs" / folder / "README.md").read_text("utf-8"))
         assert inner <= set(listed)
+
+
+def test_the_index_has_six_groups_and_each_page_one_place() -> None:
+    _, *groups = re.split(r"^## ", (ROOT / "docs" / "README.md").read_text("utf-8"), flags=re.MULTILINE)
+    assert [group.split("\n")[0] for group in groups] == ["Start", "Run", "Hosts", "Content", "Programs", "Reference"]
+    pages = [page for group in groups for page in set(re.findall(r"\]\((?!https?://)([^)#]+\.md)\)", group))]
+    assert [page for page in sorted(set(pages)) if pages.count(page) > 1] == ["hosts/README.md"]  # all of Hosts
 
 
 README = (ROOT / "README.md").read_text("utf-8")

@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 
 from examples.screenshots.server import CHANGED, SIZE, drawn
-from gateway.core.wording import RUN_TOOL
+from gateway.core.own_names import RUN_TOOL
 from gateway.testing.model_apis.read_request import Conversation
 from gateway.testing.model_apis.scripts import Reply, ToolCall
 from gateway.testing.model_apis.server import model_server

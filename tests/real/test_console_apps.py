@@ -88,8 +88,10 @@ const within = (work) => Promise.race([work, new Promise((resolve) => setTimeout
 SILENT = "<!doctype html><title>A silent page</title><script>try { eval('1 + 1') } catch {}</script>"
 NEEDY = """<!doctype html><title>A page that makes code from text</title><script>
 parent.postMessage({ jsonrpc: "2.0", id: 1, method: "ping" }, "*");
-for (const text of ["1 + 1", "2 + 2"]) try { eval(text) } catch {}
-</script>"""
+let made;
+for (const text of ["1 + 1", "2 + 2"]) try { made = eval(text) } catch {}
+addEventListener("DOMContentLoaded", () => document.getElementById("made").textContent = made);
+</script><p id="made"></p><script src="data:text/javascript,1"></script>"""
 FLOOD = """<script>
 setInterval(() => {
   for (let n = 0; n < 500; n += 1) parent.postMessage({ jsonrpc: "2.0", method: "x" }, "*");
@@ -190,8 +192,9 @@ def test_pages_of_apps_in_a_browser(chromium: str, node_modules: Path, tmp_path:
     assert "eval" not in seen["blocked"], "pages try that, and go on without it"
     assert seen["silent"].startswith("Blocked by the browser: eval (script-src). ")
     assert "MCP Apps have no way to declare it" in seen["silent"]
-    assert seen["needy"].startswith("Blocked by the browser: eval (script-src). ")
+    assert seen["needy"].startswith("Blocked by the browser: eval (script-src)")
     assert "(eval)" not in seen["blocked"]
+    assert seen["isLet"]
     assert (seen["spokenFor"], seen["isHeard"]) == (False, True)
     assert seen["unheard"].startswith("The page has not said anything yet. It may be no MCP App, or what it needs was")
     assert seen["unsized"] == 480

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway.core.wording import RUN_TOOL
+from gateway.core.own_names import RUN_TOOL
 from gateway.testing.model_apis.read_request import Conversation
 from gateway.testing.model_apis.scripts import Reply
 from tests.real.scripted_hosts import (

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gateway.core.wording import CALL_TOOL, FIND_TOOL
+from gateway.core.own_names import CALL_TOOL, FIND_TOOL
 from gateway.testing.model_apis.read_request import Conversation
 from gateway.testing.model_apis.scripts import Reply
 from tests.real.scripted_hosts import (

@@ -1,7 +1,8 @@
 """Real servers behind the gateway, and what the models of simulated hosts see of their results."""
 
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -56,13 +57,33 @@ async def asked(url: str, host: str, tool: str, arguments: Mapping[str, Any]) ->
             return (await connection.tools())[tool], await connection.call(tool, arguments)
 
 
+async def asked_each_case(url: str, host: str, folder: Path) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
+    """By case, a tool as a host is offered it, and its result: all over one connection, as of a host at work."""
+    with anyio.fail_after(PATIENCE):
+        async with connected(StreamableHttp(url), SIMULATORS[host]) as connection:
+            tools = await connection.tools()
+            return {
+                case: (tools[name], await connection.call(name, inside(folder, given)))
+                for case, (name, given) in CASES.items()
+            }
+
+
+@pytest.fixture(scope="module")
+def results(gateway: str, folder: Path) -> Callable[[str, str], dict[str, tuple[dict[str, Any], dict[str, Any]]]]:
+    """`results(path, host)`: see `asked_each_case`. Each connection has servers of its own, so it is kept for all."""
+
+    @cache
+    def of(path: str, host: str) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
+        return anyio.run(asked_each_case, f"{gateway}{path}", host, folder)
+
+    return of
+
+
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize("case", CASES)
-async def test_the_model_of_a_host_sees_all_that_it_can(gateway: str, folder: Path, case: str, host: str) -> None:
-    name, given = CASES[case]
-    arguments = inside(folder, given)
-    _, original = await asked(f"{gateway}/mcp/passthrough", host, name, arguments)
-    tool, result = await asked(f"{gateway}/mcp", host, name, arguments)
+def test_the_model_of_a_host_sees_all_that_it_can(results: Any, case: str, host: str) -> None:
+    _, original = results("/mcp/passthrough", host)[case]
+    tool, result = results("/mcp", host)[case]
     assert judge_seen(original, SIMULATORS[host].see(result, tool), SIMULATORS[host]).problems == ()
 
 

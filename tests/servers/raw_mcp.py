@@ -107,8 +107,9 @@ class Refusal(Exception):
 class Server:
     """One server. `flags` order its faults; see where they are used.
 
-    `apps`: it has tools with a page; `apps-if-declared`: for clients that declare the extension alone. `slow-if-able`:
-    clients that declare anything are answered when the named pipe GO (of the environment) is opened.
+    `apps`: it has tools with a page; `apps-if-declared`: for clients that declare the extension alone; `listed-pages`:
+    these are listed a page, too. `slow-if-able`: clients that declare anything are answered when the named pipe GO (of
+    the environment) is opened.
     """
 
     def __init__(self, flags=()):
@@ -153,7 +154,9 @@ class Server:
             case "resources/list" if "resources-hang" in self.flags:
                 return None
             case "resources/list":
-                return {"resources": [{"uri": "raw://one", "name": "one", "size": 3, "later": 1}]}
+                shows = "listed-pages" in self.flags and self.shows_apps()
+                pages = [{"uri": APP, "name": "board"}] if shows else []
+                return {"resources": [{"uri": "raw://one", "name": "one", "size": 3, "later": 1}, *pages]}
             case "resources/templates/list":
                 return {"resourceTemplates": [{"uriTemplate": "raw://{any}", "name": "any"}]}
             case "tools/call":

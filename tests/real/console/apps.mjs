@@ -132,6 +132,9 @@ try {
   await draw(pages.needy);
   await page.waitForSelector("[data-blocked]:not([hidden])");
   seen.needy = await page.locator("[data-blocked]").innerText();
+  await page.click("text=Let it run that, once");
+  await page.frameLocator("[data-app] > iframe").locator("#made:text('4')").waitFor();
+  seen.isLet = await page.locator("[data-blocked]").isHidden();
 
   await page.goto(origin + pages.flood);
   await page.click("text=Draw its page"); // its frame may be gone before anybody has looked
