@@ -137,8 +137,8 @@ def _commands() -> str:
     ]
     for name, below in command.commands.items():  # type: ignore[attr-defined]
         parts.append(_help(below, f"mcp-gateway {name}"))
-        for inner, further in getattr(below, "commands", {}).items():
-            parts.append(_help(further, f"mcp-gateway {name} {inner}"))
+        further = {inner: one for inner, one in getattr(below, "commands", {}).items() if not one.hidden}
+        parts += [_help(one, f"mcp-gateway {name} {inner}") for inner, one in further.items()]
     return "\n".join(parts)
 
 
