@@ -2,10 +2,10 @@
 
 import sys
 
-from gateway.cli.diagnosis.ports import Listener, listener
+from gateway.cli.diagnosis.ports import Listener, listener, record_of
 from gateway.core.fact_words import plain
 from gateway.errors import PortInUse
-from gateway.serving.control.records import GatewayRecord, running
+from gateway.serving.control.records import GatewayRecord
 
 _WITH_OPTION = ("http.port", "model_proxy.port")
 """The keys that the option --port stands for."""
@@ -16,7 +16,7 @@ _OTHER_PORT = "--port N listens on another port, --port 0 on any that is free"
 def naming_holder(error: PortInUse) -> PortInUse:
     """Return the error with the program that has the port, as far as the system tells."""
     found = listener(error.port)
-    record = None if found is None else next((one for one in running() if one.pid == found.pid), None)
+    record = None if found is None else record_of(found)
     words = "" if found is None else f"; {_holder(found, record)} has it"
     other = _OTHER_PORT if error.where in _WITH_OPTION else error.remedy
     remedy = "; ".join(filter(None, (_look(error.port, found, record), other)))

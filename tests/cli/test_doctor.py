@@ -118,3 +118,25 @@ def test_advice_is_shown_only_where_something_is_to_be_done(command, pictures):
         assert not (line.strip().startswith("->") and level == "ok"), line
     found = command("doctor", "--config", config, "--json").json()["findings"]
     assert "upstreams.off.enabled = true" in [finding.get("cure") for finding in found]  # programs are told
+
+
+def test_a_port_that_a_gateway_has_is_well_if_it_has_the_same_configuration(command, pictures, over_http, tmp_path):
+    config = pictures()
+    process, address = over_http(config)
+    port = f"[http]\nport = {address.split(':')[2].split('/')[0]}\n"
+    same, other = config, tmp_path / "other.toml"
+    text = f"{port}{config.read_text('utf-8')}"
+    same.write_text(text, "utf-8")
+    other.write_text(text, "utf-8")
+    own = _finding(command("doctor", "--config", same, "--json"), "is taken by")
+    assert own["level"] == "ok"
+    assert f"(process {process.process.pid})" in own["text"]
+    anothers = _finding(command("doctor", "--config", other, "--json"), "is taken by")
+    assert anothers["level"] == "warning"
+    assert f"(process {process.process.pid}), which runs with {same}" in anothers["text"]
+    assert f"`mcp-gateway stop --pid {process.process.pid}`" in anothers["cure"]
+
+
+def _finding(ended, text):
+    """The finding that holds the text."""
+    return next(one for one in ended.json()["findings"] if text in one["text"])

@@ -14,11 +14,13 @@ from anyio import to_thread
 
 from gateway.cli.diagnosis.check_context import CheckContext
 from gateway.cli.diagnosis.findings import CheckResult
+from gateway.cli.running_gateways import is_same
 from gateway.config.http_settings import HttpSettings
 from gateway.config.schema import Settings
 from gateway.core.fact_words import plain
 from gateway.errors import ConfigError
 from gateway.serving.access import Access
+from gateway.serving.control.records import GatewayRecord, running
 from gateway.serving.mcp.security import check_bind
 
 ABOUT = "serve --http"
@@ -39,6 +41,9 @@ async def check_port(context: CheckContext) -> list[CheckResult]:
     findings = list(_reach(context.settings))
     failure = await to_thread.run_sync(_bind, http)
     taken_by = await to_thread.run_sync(listener, http.port) if failure == errno.EADDRINUSE else None
+    record = None if taken_by is None else await to_thread.run_sync(record_of, taken_by)
+    if record is not None and not _has(record, context.path):
+        return [*findings, _of_another(http, record)]
     return [*findings, _verdict(http, failure, taken_by)]
 
 
@@ -48,6 +53,21 @@ def _reach(settings: Settings) -> Iterator[CheckResult]:
         check_bind(settings.http, needs_token=asks, public_url=settings.gateway.public_url)
     except ConfigError as error:
         yield CheckResult(ABOUT, "problem", error.message, error.remedy)
+
+
+def _has(record: GatewayRecord, path: Path | None) -> bool:
+    """Whether a running gateway has the configuration that is examined."""
+    return record.config is None if path is None else is_same(path, record.config)
+
+
+def _of_another(http: HttpSettings, record: GatewayRecord) -> CheckResult:
+    whose = f"the gateway {plain(record.name)!r} (process {record.pid}), which runs with {_configuration(record)}"
+    remedy = f"serve --http --port 0, or another http.port; `mcp-gateway stop --pid {record.pid}` ends the other"
+    return CheckResult(ABOUT, "warning", f"port {http.port} of {http.bind} is taken by {whose}", remedy)
+
+
+def _configuration(record: GatewayRecord) -> str:
+    return "the defaults" if record.config is None else record.config
 
 
 def _verdict(http: HttpSettings, failure: int | None, taken_by: Listener | None) -> CheckResult:
@@ -97,6 +117,14 @@ def listener(port: int) -> Listener | None:
             if one.status == psutil.CONN_LISTEN and one.laddr and one.laddr.port == port and one.pid is not None:
                 return _described(psutil.Process(one.pid))
     return None
+
+
+def record_of(found: Listener) -> GatewayRecord | None:
+    """Return the record of the running gateway that a listening program is, or is a worker of."""
+    family = {found.pid}
+    with suppress(psutil.Error):
+        family.add(psutil.Process(found.pid).ppid())
+    return next((record for record in running() if record.pid in family), None)
 
 
 def _described(process: psutil.Process) -> Listener:
