@@ -176,7 +176,8 @@ class _Server(Server):
         """Listen no more, wait for a moment for what those ask who have just connected, and close idle connections.
 
         Whom the system has let connect must not find the connection closed: that host cannot know what has become of
-        its request. So all that wait are taken, with nothing between the last one and the end of listening.
+        its request. So all that wait are taken, with nothing between the last one and the end of listening. Call it
+        again for connections on which an answer had begun.
         """
         loop = asyncio.get_running_loop()
         for taken in await self._last_waiting():

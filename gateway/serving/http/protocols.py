@@ -1,6 +1,7 @@
 """uvicorn's HTTP protocol: the one on httptools if that is installed, with a limit on headers, or else on h11."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from starlette.types import Scope
@@ -13,6 +14,8 @@ class Cycle(Protocol):
     """The state of one request and its answer in uvicorn."""
 
     scope: Scope
+    default_headers: list[tuple[bytes, bytes]]
+    """What is written at the beginning of the answer's headers."""
     more_body: bool
     response_started: bool
     response_complete: bool
@@ -29,6 +32,8 @@ class HttpProtocol(Protocol):
 
     cycle: Cycle | None
     flow: Flow
+    on_response_complete: Callable[[], None]
+    """Called when an answer is complete, as the value that it has when the request comes."""
 
     def shutdown(self) -> None: ...
 

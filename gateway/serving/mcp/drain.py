@@ -91,7 +91,8 @@ class Drain:
     async def over(self, close_door: Callable[[], Awaitable[None]]) -> None:
         """Wait until it has been asked for, and is over.
 
-        `close_door` lets nobody connect any more, and waits for what those ask who have connected before.
+        `close_door` lets nobody connect any more, and waits for what those ask who have connected before. It is called
+        twice.
         """
         await self._asked.wait()
         logger.info("stopping: %s", what_ends(self._running.number, self._grace))
@@ -105,6 +106,8 @@ class Drain:
                 await self._all_ended()
             await close_door()
             with anyio.move_on_after(_LAST_SECONDS):
+                await self._nothing_comes()
+                await close_door()  # on a connection whose answer had begun before, another request may have come
                 await self._nothing_comes()
             await self._end_lists()
         if grace.cancelled_caught:

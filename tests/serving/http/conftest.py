@@ -39,7 +39,7 @@ def protocol(request, monkeypatch):
 
 class Application:
     """Answers by path: / at once, /body when the body is whole, /hang never (its headers at once), /flood without end,
-    /deaf never, whether somebody is still there or not.
+    /deaf never, whether somebody is still there or not, /slow once it is `released` (its headers at once).
 
     A request with the header `token: right` is of somebody who is known.
     """
@@ -47,6 +47,7 @@ class Application:
     def __init__(self):
         self.hanging = 0
         self.changed = anyio.Event()
+        self.released = anyio.Event()
 
     async def until_hanging(self, count):
         while self.hanging < count:
@@ -72,6 +73,13 @@ class Application:
             await anyio.sleep_forever()
         if scope["path"] in ("/hang", "/flood"):
             await self._without_end(scope["path"], receive, send)
+            return
+        if scope["path"] == "/slow":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            self._count(1)
+            await self.released.wait()
+            await send({"type": "http.response.body", "body": b"over"})
+            self._count(-1)
             return
         answer = b"%d" % len(body)
         headers = [(b"content-length", b"%d" % len(answer))]

@@ -35,6 +35,13 @@ def first_answer(peer: socket.socket) -> None:
         answered += peer.recv(65_536)
 
 
+def until_the_last_chunk(peer: socket.socket) -> bytes:
+    answered = b""
+    while not answered.endswith(b"0\r\n\r\n"):
+        answered += peer.recv(65_536)
+    return answered
+
+
 async def closing(application, ask):
     """What `ask` returns, which runs on the event loop just before the door is closed; and the port."""
     asked = []
@@ -109,7 +116,7 @@ async def test_a_request_is_answered_that_comes_as_idle_connections_are_closed(a
             peers.append(peer := await anyio.to_thread.run_sync(connected, ports[0], ASKED if was_used else b""))
             if was_used:
                 await anyio.to_thread.run_sync(first_answer, peer)
-        await anyio.sleep(0.1)
+        await anyio.sleep(0.7)  # so long after an answer that no request is expected
         sent_last.extend(partial(peer.sendall, ASKED) for peer in peers)
         await close_door()
 
@@ -118,6 +125,48 @@ async def test_a_request_is_answered_that_comes_as_idle_connections_are_closed(a
         await serve(application, Listening("127.0.0.1", 0, "test", Limits()), on_bound=ports.append, until=until)
     for peer in peers:
         assert (await anyio.to_thread.run_sync(answer, peer)).startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.usefixtures("protocol")
+async def test_who_has_just_been_answered_is_told_of_the_end_with_the_next_answer(application):
+    """Its request may cross the end of the connection on the way, and it could not know what has become of it."""
+    last: list[bytes] = []
+    ports: list[int] = []
+
+    async def until(close_door):
+        peer = await anyio.to_thread.run_sync(connected, ports[0])
+        await anyio.to_thread.run_sync(first_answer, peer)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(close_door)
+            await anyio.sleep(0.1)
+            last.append(await anyio.to_thread.run_sync(answer, peer, ASKED))
+
+    with anyio.fail_after(60):
+        await serve(application, Listening("127.0.0.1", 0, "test", Limits()), on_bound=ports.append, until=until)
+    assert last[0].startswith(b"HTTP/1.1 200 ")
+    assert b"connection: close\r\n" in last[0].lower()
+
+
+@pytest.mark.usefixtures("protocol")
+async def test_an_answer_that_had_begun_before_is_followed_by_another_that_tells_of_the_end(application):
+    answers: list[bytes] = []
+    ports: list[int] = []
+
+    async def until(close_door):
+        peer = await anyio.to_thread.run_sync(connected, ports[0], ASKED.replace(b"/", b"/slow", 1))
+        await application.until_hanging(1)
+        await close_door()  # it does not wait for what runs
+        application.released.set()
+        answers.append(await anyio.to_thread.run_sync(until_the_last_chunk, peer))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(close_door)
+            await anyio.sleep(0.1)
+            answers.append(await anyio.to_thread.run_sync(answer, peer, ASKED))
+
+    with anyio.fail_after(60):
+        await serve(application, Listening("127.0.0.1", 0, "test", Limits()), on_bound=ports.append, until=until)
+    assert all(one.startswith(b"HTTP/1.1 200 ") for one in answers)
+    assert [b"connection: close\r\n" in one.lower() for one in answers] == [False, True]
 
 
 @pytest.mark.usefixtures("protocol")
@@ -135,4 +184,4 @@ async def test_nobody_waits_for_a_connection_that_is_kept_open(application):
 
     with anyio.fail_after(60):
         await serve(application, Listening("127.0.0.1", 0, "test", Limits()), on_bound=ports.append, until=until)
-    assert took[0] < 1.5
+    assert took[0] < 10  # it would have been kept for more than a minute

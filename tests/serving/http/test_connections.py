@@ -13,7 +13,8 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from gateway.serving.http.connections import Connections, LimitedConnection
+from gateway.serving.http.connections import Connections
+from gateway.serving.http.limited_connection import LimitedConnection
 from gateway.serving.http.limits import Limits
 
 pytestmark = pytest.mark.anyio
@@ -221,7 +222,7 @@ def opened(connections, addresses):
     """Open an idle connection from each address, and return the addresses of those that are still open at the end."""
     lines: list[Any] = [Line(address) for address in addresses]
     for line in lines:
-        inner: Any = SimpleNamespace(cycle=None, connection_made=lambda _: None)
+        inner: Any = SimpleNamespace(cycle=None, connection_made=lambda _: None, on_response_complete=lambda: None)
         LimitedConnection(connections, inner).connection_made(line)
     return [line.address for line in lines if line.is_open]
 
