@@ -32,6 +32,7 @@ from host_matrix import (  # noqa: E402
     hosts_page,
     images,
     known_words,
+    page_rights_table,
     pages_table,
     popular,
     shown,
@@ -52,7 +53,7 @@ def pages() -> dict[Path, str]:
     profiles = builtin_profiles()
     return {
         README: _filled(README, hosts=_hosts(profiles)),
-        DOCS / "apps.md": _filled(DOCS / "apps.md", hosts=pages_table(profiles)),
+        DOCS / "apps.md": _filled(DOCS / "apps.md", hosts=pages_table(profiles), rights=page_rights_table(profiles)),
         DOCS / "proxy.md": _filled(DOCS / "proxy.md", clients=matrix_table()),
         DOCS / "configuration.md": _configuration(),
         DOCS / "profiles.md": _filled(DOCS / "profiles.md", values=describe_profile_keys().rstrip() + "\n"),

@@ -15,6 +15,7 @@ from gateway.core.profiles.profile_words import (
     images,
     known_for_pages,
     known_from,
+    known_or_not,
     own_evidence,
     pages,
     read_with_page,
@@ -26,6 +27,8 @@ from gateway.hosts.config_files.hosts import HOSTS
 
 _PAGES = ("apps.shows", "apps.declares", "apps.host", "apps.embedded")
 """The values that say what becomes of pages."""
+_RIGHTS = ("apps.domains", "apps.makes_code")
+"""The values that say what pages may do."""
 _HEADING = (
     "| host | registered with | known from | images | sound | PDF | links | structured data | errors | text "
     "| names | seen | pages |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|"
@@ -52,9 +55,9 @@ of result, by version: [matrix](matrix.md).
 - *errors*: media in a result that reports an error is shown, shown with the error reported in the text, or named.
 - *text*: the most characters in a result; *names*: in the name of a tool, including the host's prefix.
 - *seen*: when the model sees an image.
-- *pages*: whether the host shows its user the pages of [MCP Apps](../apps.md#which-hosts-show-pages): `shown`, `not
-  shown`, or `in results`, which are those of mcp-ui alone; `?` where nothing is known. Where a host declares the
-  extension, it is sent them.
+- *pages*: whether the host shows its user the pages of [MCP Apps](../apps.md#which-hosts-show-pages): `shown`, `in some
+  sessions`, `not shown`, or `in results`, which are those of mcp-ui alone; `?` where nothing is known. Where a host
+  declares the extension, it is sent them.
 
 `mcp-gateway profiles show NAME` shows every value of a profile. [Profiles](../profiles.md) explains the values, how a
 profile is chosen, and how to write your own.
@@ -123,6 +126,19 @@ def pages_table(profiles: Mapping[str, Profile]) -> str:
             "; ".join(known),
         )
         lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def page_rights_table(profiles: Mapping[str, Profile]) -> str:
+    """What each host that shows pages lets them do, as far as it is known, with the evidence."""
+    headings = ("host", "loads from the domains that a page declares", "runs `eval`", "how it is known")
+    lines = [f"| {' | '.join(headings)} |", "|---" * len(headings) + "|"]
+    for profile in known_for_pages(profiles):
+        if profile.apps.shows:
+            evidence = own_evidence(profile, profiles)
+            known = dict.fromkeys(known_words_of(evidence[path]) for path in _RIGHTS if path in evidence)
+            rights = map(known_or_not, (profile.apps.domains, profile.apps.makes_code))
+            lines.append(f"| {' | '.join((profile.title, *rights, '; '.join(known)))} |")
     return "\n".join(lines) + "\n"
 
 

@@ -174,6 +174,7 @@ def _pages(profile: Profile) -> str:
     """What is known of whether the host shows pages; one that declares the extension is sent them."""
     apps = profile.apps
     shows = {True: "shown to the user", False: "not shown", None: "not known whether they are shown"}[apps.shows]
+    shows += ", in some sessions only" if apps.shows and apps.sessions == "some" else ""
     declares = {True: ", the extension is declared", False: ", the extension is not declared", None: ""}[apps.declares]
     return shows + declares
 

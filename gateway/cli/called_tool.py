@@ -68,7 +68,7 @@ async def call_for_profiles(
         run_gateway(raw_settings, asleep=True, expected=expected(caller, given.app)) as gateway,
         open_shaper(settings, gateway.store) as shaper,
     ):
-        with command_remedies(settings.upstreams, given), naming_toolset(settings, given.toolset):
+        with command_remedies(settings.upstreams, given, tool), naming_toolset(settings, given.toolset):
             await _woken(gateway, tool, caller, wait, hidden)
         if _is_for_pages_alone(gateway, tool, caller):
             routes = gateway.router.catalogue(caller).routes
@@ -82,7 +82,7 @@ async def call_for_profiles(
             said[:] = [f"{done:g}" + (f" of {of:g}" if of else "") + (f": {words}" if words else "")]
 
         with (
-            command_remedies(settings.upstreams, given),
+            command_remedies(settings.upstreams, given, tool),
             naming_toolset(settings, given.toolset),
             wait.line(lambda: " ".join((f"calling {tool}", *said))),
         ):

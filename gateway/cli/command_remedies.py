@@ -9,6 +9,8 @@ from gateway.cli.progress import standing_words
 from gateway.cli.terminal import remark
 from gateway.config.upstream_settings import UpstreamSettings
 from gateway.content.store.handles import URI_SCHEME
+from gateway.core.model.grant import SEPARATOR
+from gateway.core.tools.catalogue.choose_tools import ToolChoice
 from gateway.errors import ApprovalNeeded, Failure, FailureCode, UnknownResource, UnknownTool, UpstreamUnavailable
 from gateway.upstream.remedies import full_remedy
 
@@ -26,12 +28,16 @@ NOT_SHARED = (
 
 
 @contextmanager
-def command_remedies(upstreams: Mapping[str, UpstreamSettings], given: GivenOptions) -> Generator[None]:
-    """Context manager: errors get the remedy of the command line, with the options that the command was given."""
+def command_remedies(upstreams: Mapping[str, UpstreamSettings], given: GivenOptions, tool: str = "") -> Generator[None]:
+    """Context manager: errors get the remedy of the command line, with the options that the command was given.
+
+    `tool` is the one that the command calls, if it calls one.
+    """
     try:
         yield
     except UnknownTool as error:
-        raise UnknownTool(error.message, remedy=f"`{given.command('tools')}` lists the names") from None
+        remedies = (_left_out(tool, upstreams), f"`{given.command('tools')}` lists the names")
+        raise UnknownTool(error.message, remedy="; ".join(filter(None, remedies))) from None
     except ApprovalNeeded as error:
         raise ApprovalNeeded(error.message, rule=error.rule, remedy="--approve approves this call") from None
     except UnknownResource as error:
@@ -41,6 +47,17 @@ def command_remedies(upstreams: Mapping[str, UpstreamSettings], given: GivenOpti
         raise UnknownResource(error.message, uri=error.uri, remedy=remedy) from None
     except UpstreamUnavailable as error:
         raise _explained(error, upstreams[error.upstream], given) from None
+
+
+def _left_out(tool: str, upstreams: Mapping[str, UpstreamSettings]) -> str | None:
+    """Say of a tool that the configuration leaves it out; None if it does not."""
+    name, _, tool_there = tool.partition(SEPARATOR)
+    if not tool_there or name not in upstreams:
+        return None
+    selection = upstreams[name].tools
+    if ToolChoice(tuple(selection.include), tuple(selection.exclude)).has(tool_there):
+        return None
+    return f"include and exclude of [upstreams.{name}.tools] leave it out"
 
 
 def _explained(error: UpstreamUnavailable, settings: UpstreamSettings, given: GivenOptions) -> UpstreamUnavailable:

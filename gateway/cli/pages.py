@@ -56,14 +56,19 @@ def tell_what_is_without_pages(profiles: Mapping[str, Profile], app: bool, *, ev
     """
     left = {name: profile for name, profile in profiles.items() if not shows_pages(profile, app)}
     known = {name: one.apps for name, one in left.items() if one.apps.host != "never"}
-    declaring = [name for name, one in known.items() if one.declares]
+    declaring = [name for name, one in known.items() if one.declares and one.shows is not False]
+    showing_none = [name for name, one in known.items() if one.declares and one.shows is False]
     perhaps = [name for name, one in known.items() if one.declares is None and one.shows]
-    if every and (declaring or perhaps):
+    if every and (declaring or showing_none or perhaps):
         remark("note: hosts that declare that they show pages are treated as without them: add --app")
         return
     if declaring:
         declare, it = _verb(declaring, "declares that it shows", "declare that they show")
         remark(f"note: {', '.join(declaring)} {declare} pages: --app shows what {it} with them")
+    if showing_none:
+        declare, it = _verb(showing_none, "declares that it shows", "declare that they show")
+        none = f"though {'it is' if len(showing_none) == 1 else 'they are'} known to show none"
+        remark(f"note: {', '.join(showing_none)} {declare} pages, {none}: --app shows what {it} with them")
     if perhaps:
         show, it = _verb(perhaps, "shows", "show")
         doubt = "whether that is declared is not known"

@@ -283,6 +283,10 @@ EVERY = "note: hosts that declare that they show pages are treated as without th
             ("--profile", "cursor,goose,codex"),
             "note: cursor, goose declare that they show pages: --app shows what they get with them\n",
         ),
+        (
+            ("--profile", "qwen-code"),
+            "note: qwen-code declares that it shows pages, though it is known to show none: --app shows what it gets",
+        ),
         (("--profile", "claude-ai"), "note: claude-ai shows pages; whether that is declared is not known: --app "),
         (("--profile", "all"), EVERY),
         (("--profile", "vscode-copilot"), ""),

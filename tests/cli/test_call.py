@@ -54,6 +54,14 @@ def test_a_call_shows_what_the_host_would_get_and_saves_its_pictures(command, pi
     assert f"<image: image/png, 40x30, {saved.stat().st_size} bytes> saved as {saved}" in ended.out
 
 
+def test_a_tool_that_the_configuration_leaves_out_is_not_only_unknown(command, pictures):
+    config = pictures('[upstreams.pics.tools]\nexclude = ["ec*"]\n')
+    called = command("call", "pics__echo", "--config", config)
+    assert called.code == 2
+    assert "include and exclude of [upstreams.pics.tools] leave it out; `mcp-gateway tools" in called.err
+    assert "leave it out" not in command("call", "pics__nothing", "--config", config).err
+
+
 @pytest.mark.parametrize("takes", [True, False])
 def test_a_call_names_handles_where_a_host_is_offered_a_tool_that_takes_them(command, pictures, takes, tmp_path):
     config = pictures('[upstreams.pics.tools.echo.content]\nname = "image"\n' if takes else "")

@@ -240,6 +240,7 @@ def test_the_model_and_the_page_each_have_a_section_with_sizes(command, board):
         ("agent-loop", "warning: the model may read 780,010 characters (about 176,526 tokens) of the page's data: put"),
         ("default", "warning: the model may read "),
         ("goose", None),
+        ("vscode-copilot", None),
     ],
 )
 def test_a_page_with_much_data_that_models_read_is_warned_of(command, board, profile, warning):
@@ -255,6 +256,18 @@ def test_a_page_with_much_data_that_models_read_is_warned_of(command, board, pro
 def test_data_that_a_host_has_no_text_for_has_a_remedy(command, board):
     said = command("explain", board(7_800), "--app", "--profile", "claude-desktop").out
     assert "this host's pages get none; have the tool return less of it, and let the page ask for the rest" in said
+
+
+def test_a_page_whose_host_loses_its_data_is_told_where_to_look(command, board):
+    page = readers(command, board(4), "claude-desktop")[1]
+    [line] = [line for line in page if "loses it on the way" in line]
+    assert line.endswith("a page that looks for it in block 0, the text, finds it there, others stay empty")
+
+
+def test_data_that_a_host_writes_to_a_file_is_not_what_its_model_reads(command, board):
+    written = "writes it to a file: its model reads where that is"
+    assert any(written in line for line in readers(command, board(7_800), "vscode-copilot")[0])
+    assert not any(written in line for line in readers(command, board(4), "vscode-copilot")[0])
 
 
 def test_without_a_page_there_is_one_reader(command, recorded):

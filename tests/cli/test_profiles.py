@@ -101,7 +101,7 @@ def test_a_profile_says_what_is_known_of_pages(command):
     rows = {line.split()[0]: line for line in command("profiles").out.splitlines()}
     pages = rows["profile"].index("pages")
     shown = {name: rows[name][pages:].split("  ")[0] for name in ("cursor", "claude-code", "librechat", "zed")}
-    assert shown == {"cursor": "shown", "claude-code": "not shown", "librechat": "in results", "zed": "?"}
+    assert shown == {"cursor": "in some sessions", "claude-code": "not shown", "librechat": "in results", "zed": "?"}
     vscode = command("profiles", "show", "vscode-copilot").out
     assert "\napps.declares = false\n    user report on 1.109.0" in vscode
     assert "\napps.shows = true\n" in vscode
@@ -170,12 +170,12 @@ def test_a_profile_is_shown_by_its_name_alone(command):
 
 def test_the_hosts_with_pages_are_a_table_that_fits_a_terminal(command, monkeypatch):
     piped = {line.split()[0]: line for line in command("profiles", "--app").out.splitlines()}
-    assert re.search(r" shown +yes +data alone$", piped["cursor"])
+    assert re.search(r" in some sessions +yes +data alone$", piped["cursor"])
     assert re.search(r" shown +\? +content and data$", piped["claude-ai"])
     assert re.search(r" \? +no +content$", piped["codex"]), "it is sent no pages, and so no structured content"
     assert "langchain" not in piped
     known = {one["name"]: one for one in command("profiles", "--app", "--json").json()}
-    assert (known["goose"]["shows"], known["goose"]["declares"]) == (True, True)
+    assert (known["goose"]["shows"], known["goose"]["declares"], known["goose"]["makes_code"]) == (True, True, False)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "80")
     lines = re.sub(r"\x1b\[[0-9;]*m", "", command("profiles", "list", "--app").out).splitlines()

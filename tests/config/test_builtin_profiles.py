@@ -222,6 +222,9 @@ def test_the_default_is_what_the_design_says():
         "apps.host": "declared",
         "apps.declares": None,
         "apps.shows": None,
+        "apps.sessions": "all",
+        "apps.domains": None,
+        "apps.makes_code": None,
         "apps.data": "structured",
         "apps.calls": "any",
         "apps.embedded": "with-pages",
@@ -411,7 +414,8 @@ def test_hosts_that_lose_images_or_pour_them_out_as_text_get_a_line_instead(name
 
 def test_the_inspector_is_shown_everything():
     plain, inspector = PROFILES["passthrough"], PROFILES["inspector"]
-    told = {"structured.host", "wait.progress_resets", "apps.declares", "apps.shows"}
+    of_pages = {"apps.declares", "apps.shows", "apps.domains", "apps.makes_code"}
+    told = {"structured.host", "wait.progress_resets", *of_pages}
     assert {path for path in PATHS if value_at(plain, path) != value_at(inspector, path)} == told
 
 

@@ -102,8 +102,10 @@ def _say_pages(known: Sequence[Profile], *, as_json: bool) -> None:
 
 def _of_pages(profile: Profile) -> dict[str, Any]:
     rules = profile.apps
-    facts = {"shows": rules.shows, "declares": rules.declares, "sent_pages": rules.host, "embedded": rules.embedded}
-    return facts | {"structured_content": profile.structured.host}
+    facts = {"shows": rules.shows, "sessions": rules.sessions, "declares": rules.declares}
+    rights = {"domains": rules.domains, "makes_code": rules.makes_code}
+    sent = {"sent_pages": rules.host, "embedded": rules.embedded, "structured_content": profile.structured.host}
+    return facts | rights | sent
 
 
 def _say_to_people(rows: Sequence[tuple[str, ...]], profiles: Mapping[str, Profile]) -> None:

@@ -17,6 +17,7 @@ from gateway.core.profiles.profile import Profile
 _COMPARED = 200
 """Characters by which the page's data is found in a text, where its middle may be cut out."""
 
+_IN_A_FILE = "too long for this host, which writes it to a file: its model reads where that is"
 _UNTAKEN = {
     "ignored": "this host's model does not read it",
     "if-empty": "this host's model reads it only where there is no content",
@@ -50,7 +51,8 @@ class Readers:
         elif media and host == "replaces-text":
             yield f"of the content {counted(media, 'block')} without text"
         if self._data:
-            yield f"structured content, {self._data_size.words()}: {TAKEN_BY_THE_MODEL.get(host) or _UNTAKEN[host]}"
+            taken = _IN_A_FILE if self._is_in_file else TAKEN_BY_THE_MODEL.get(host) or _UNTAKEN[host]
+            yield f"structured content, {self._data_size.words()}: {taken}"
         yield from self._shared_lines()
 
     def page_lines(self) -> Iterator[str]:
@@ -58,13 +60,19 @@ class Readers:
         shaped = "as the server sent it" if self.audience == "app" else "the same as is sent for the model"
         yield f"the content, {shaped}: {counted(len(self.sent.blocks), 'block')}, {self._content_size.words()}"
         if self._data and self.profile.apps.data == "text" and self.audience != "app":
-            got = "it reads the text instead" if self._repeating is not None else "it gets no other"
-            yield f"structured content, {self._data_size.words()}: this host loses it on the way to the page; {got}"
+            size = self._data_size.words()
+            yield f"structured content, {size}: this host loses it on the way to the page; {self._way_out}"
         elif self._data:
             yield f"structured content, as the server sent it: {self._data_size.words()}"
         if self.sent.meta:
             size = TextSize.of(compact_json(self.sent.meta)).words()
             yield f"_meta, as the server sent it: {size}, which no model reads"
+
+    @property
+    def _way_out(self) -> str:
+        if self._repeating is None:
+            return "it gets no other"
+        return f"a page that looks for it in block {self._repeating[0]}, the text, finds it there, others stay empty"
 
     def _shared_lines(self) -> Iterator[str]:
         """Yield what both of them read of the page's data."""
@@ -72,6 +80,7 @@ class Readers:
             return
         host = self.profile.structured.host
         is_taken = host in TAKEN_BY_THE_MODEL or (host == "if-empty" and not self.sent.blocks)
+        is_taken = is_taken and not self._is_in_file
         read = self._data_size if is_taken else TextSize()
         maybe = self._data_size if is_taken or host == "unknown" else TextSize()
         if self._repeating is not None and not self._replaces_content:
@@ -87,6 +96,13 @@ class Readers:
     @property
     def _replaces_content(self) -> bool:
         return self._data != "" and self.profile.structured.host in ("replaces-all", "replaces-text")
+
+    @property
+    def _is_in_file(self) -> bool:
+        """Whether the host takes the data for a text of the model's, and writes it to a file because it is too long."""
+        text = self.profile.text
+        is_too_long = text.max_chars is not None and self._data_size.chars > text.max_chars
+        return is_too_long and text.beyond == "file" and self.profile.structured.host == "replaces-text"
 
     @property
     def _content_size(self) -> TextSize:

@@ -27,10 +27,20 @@ _READS = {
     "if-empty": "content, else data",
     "unknown": "?",
 }
+_READ_WITHOUT_PAGE = {
+    **{reads: reads for reads in _READS.values()},
+    "content": "the content alone",
+    "?": "what it reads of any result",
+}
 _SEEN = {"same-turn": "at once", "next-turn": "a turn late", "unknown": "?"}
 
 
-OF_THE_HOST = frozenset({"wait.call", "wait.start", "wait.progress_resets", "apps.declares", "apps.shows"})
+OF_THE_HOST = frozenset(
+    {
+        *("wait.call", "wait.start", "wait.progress_resets"),
+        *("apps.declares", "apps.shows", "apps.domains", "apps.makes_code"),
+    }
+)
 """Values that describe the host itself and are not limits."""
 
 
@@ -104,14 +114,17 @@ def pages(profile: Profile) -> str:
     """Whether the host shows pages (MCP Apps)."""
     if profile.apps.shows is None:
         return "in results" if profile.apps.embedded == "always" else "?"
-    return "shown" if profile.apps.shows else "not shown"
+    if not profile.apps.shows:
+        return "not shown"
+    return "shown" if profile.apps.sessions == "all" else "in some sessions"
 
 
 def drawn_elsewhere(profile: Profile) -> str | None:
     """Say what a host does otherwise with the page of a tool than draw it with all its data; None if nothing."""
     title, known = profile.title, profile.apps
     if known.host == "never" or known.shows is False:
-        return f"{title} shows no pages: its user does not get to see this one, and its model reads the content alone."
+        reads = _READ_WITHOUT_PAGE[read_with_page(profile)]
+        return f"{title} shows no pages: its user does not get to see this one, and its model reads {reads}."
     if known.host == "declared" and known.declares is False:
         return f"{title} does not declare that it shows pages, so it is sent none: its model reads the content alone."
     if known.data == "text":
@@ -119,6 +132,8 @@ def drawn_elsewhere(profile: Profile) -> str | None:
             f"{title} shows this page, but loses structured content on the way to it: there the page gets the data as "
             "the first text, and one that reads only structured content stays empty."
         )
+    if known.shows and known.sessions == "some":
+        return f"{title} is reported to show pages in some sessions only: in others its user does not see this one."
     if known.shows is None:
         return f"It is not known whether {title} shows pages: there its user may not get to see this one."
     return None
@@ -126,7 +141,12 @@ def drawn_elsewhere(profile: Profile) -> str | None:
 
 def declares_pages(profile: Profile) -> str:
     """Whether the host declares that it shows pages (the extension of MCP Apps)."""
-    return {None: "?", True: "yes", False: "no"}[profile.apps.declares]
+    return known_or_not(profile.apps.declares)
+
+
+def known_or_not(known: bool | None) -> str:
+    """Describe what is known of a host: yes, no, or a question mark."""
+    return {None: "?", True: "yes", False: "no"}[known]
 
 
 def read_with_page(profile: Profile) -> str:

@@ -173,7 +173,8 @@ def viewed_call(console: Console, call: PastCall) -> ViewedCall:
     if (result := call.result) is None:
         raise InvalidRequest("the result of this call is not kept", remedy="[console] max_bytes keeps more")
     tool = tool_of(console.gateway, console.operator(None), call)
-    return ViewedCall(result, tool, _is_of_page(call), call.record.profile, call.declares_pages)
+    is_tried = call.record.host == CONSOLE_CLIENT
+    return ViewedCall(result, tool, _is_of_page(call), call.record.profile, call.declares_pages, is_tried)
 
 
 def page_uri(console: Console, call: PastCall) -> str | None:

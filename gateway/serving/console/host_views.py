@@ -63,7 +63,8 @@ class ViewedCall(NamedTuple):
     """A tool's own result, to be viewed; the tool as its upstream lists it, None if it does not.
 
     `is_of_page`: a page made the call. `caller` is the profile of the host that made it, None if there was none, and
-    `declares_pages` whether that host declared that it shows pages, None if that is not known.
+    `declares_pages` whether that host declared that it shows pages, None if that is not known. `is_tried`: the console
+    played that host.
     """
 
     result: Mapping[str, Any]
@@ -71,6 +72,7 @@ class ViewedCall(NamedTuple):
     is_of_page: bool = False
     caller: str | None = None
     declares_pages: bool | None = None
+    is_tried: bool = False
 
     def shows_pages(self, profile: Profile, name: str) -> bool:
         """Whether the host `name` shows pages: the caller as it declared, others as is known of them."""
@@ -129,7 +131,7 @@ class HostViews:
             "shows_pages": shows,
             "readers": None,
             "unseen": None,
-            "is_declared": name == call.caller and call.declares_pages is True,
+            "is_declared": name == call.caller and call.declares_pages is True and not call.is_tried,
             "supposed": call.is_of_page and not shows,
             "has_own_handles": False,
         }
