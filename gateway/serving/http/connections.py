@@ -41,7 +41,7 @@ class Connections:
         self.tls = tls
         self.clock = clock
         self.are_ending = False
-        """Whether no connection is kept for more requests any more."""
+        """Whether no connection is kept for more requests any more, which answers that begin from then on say."""
         self._most = limits.connections_at_most
         self._open: dict[LimitedConnection, None] = {}  # in the order in which they were opened
         self._by_peer: Counter[str] = Counter()
@@ -114,13 +114,17 @@ class Connections:
         return any(one.is_asking_since(since) for one in self._open)
 
     def close_idle(self) -> bool:
-        """Close the connections on which nobody asks, and keep no other for more requests, as their answers say.
+        """Close the connections on which nobody asks.
 
         Return whether that is done: a peer may be about to use a connection that was kept open for it.
         """
-        self.are_ending = True
         were_closed = [one.close_unless_asked() for one in tuple(self._open)]
         return all(were_closed)
+
+    def close_when_answered(self) -> None:
+        """Close the connections on which something is being answered right after that: answers end with the server."""
+        for connection in tuple(self._open):
+            connection.close_when_answered()
 
     def out_of_files(self, reason: str) -> int:
         """Log now and then that no connection can be accepted, close some idle ones, and return how many."""

@@ -31,6 +31,9 @@ _CLOSING_SECONDS = 3.0
 _SPEAKING_SECONDS = 2.0
 """Time to send a request for those that have connected just before the door is closed."""
 
+_LEAVING_SECONDS = 5.0
+"""Time for all of them together, as each may begin its request when another has sent its own."""
+
 _LOOK_SECONDS = 0.02
 _MOST_WAITING = 4_096
 """More connections than a system lets wait."""
@@ -97,6 +100,7 @@ async def serve(
                     await beside.serve()
 
             tasks.start_soon(run)
+            doors = [server, *([] if beside is None else [beside])]
             try:
                 await server.answering.wait()
                 if beside is not None:
@@ -104,10 +108,11 @@ async def serve(
                     await beside.answering.wait()
                 if on_bound is not None:
                     on_bound(listener.getsockname()[1])
-                doors = [server, *([] if beside is None else [beside])]
                 await (anyio.sleep_forever() if until is None else until(lambda: _close_doors(doors)))
             finally:
                 stopping.set()
+                for door in doors:
+                    door.close_when_answered()
                 if on_stop is not None:
                     on_stop()
                 connections.end_handshakes()
@@ -179,12 +184,20 @@ class _Server(Server):
         its request. So all that wait are taken, with nothing between the last one and the end of listening. Call it
         again for connections on which an answer had begun.
         """
-        loop = asyncio.get_running_loop()
+        loop, connections = asyncio.get_running_loop(), self._connections
+        connections.are_ending = True
         for taken in await self._last_waiting():
             with suppress(OSError):  # it has left meanwhile
                 await loop.connect_accepted_socket(self._new_protocol, taken)
-        while self._connections.may_ask(_SPEAKING_SECONDS) or not self._connections.close_idle():  # noqa: ASYNC110
-            await asyncio.sleep(_LOOK_SECONDS)
+        with anyio.move_on_after(_LEAVING_SECONDS) as leaving:
+            while connections.may_ask(_SPEAKING_SECONDS) or not connections.close_idle():  # noqa: ASYNC110
+                await asyncio.sleep(_LOOK_SECONDS)
+        if leaving.cancelled_caught:
+            connections.close_idle()
+
+    def close_when_answered(self) -> None:
+        """Keep no connection after the answer that is being written on it."""
+        self._connections.close_when_answered()
 
     async def _last_waiting(self) -> list[socket.socket]:
         """Stop listening, and return the connections that nobody has taken yet."""

@@ -20,7 +20,9 @@ _FLUSHING_SECONDS = 5.0
 """Time for the peer to read the rest of an answer once a connection is being closed."""
 _WARM_SECONDS = 0.5
 """Time after an answer in which the peer's next request may be on its way."""
-_LAST = (b"connection", b"close")
+_CLOSE = (b"connection", b"close")
+LAST = "gateway.serving.http.last"
+"""A key of a request's scope: its answer says `Connection: close`, whatever the application writes."""
 _TOO_SLOW = (
     b"HTTP/1.1 408 Request Timeout\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: 28\r\n"
     b"connection: close\r\n\r\nThe request came too slowly."
@@ -127,6 +129,7 @@ class LimitedConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is closed."""
         self._connections.left(self)
+        vars(self._inner).pop("on_response_complete", None)  # else the two would be freed by a garbage collection only
         if self.is_ready:
             self._inner.connection_lost(exc)
 
@@ -158,12 +161,14 @@ class LimitedConnection(asyncio.Protocol):
     def _answered(self) -> None:
         self._answered_at = self._connections.clock()
         self._on_answered()
+        self._announce_end()  # with h11, the next request has begun if it came before the answer was complete
 
     def _announce_end(self) -> None:
         """Let the answer say `Connection: close`, and so be the last, if its head is still to be written."""
         cycle = self._inner.cycle
-        if self._connections.are_ending and cycle is not None and _LAST not in cycle.default_headers:
-            cycle.default_headers = [*cycle.default_headers, _LAST]  # the list is that of all connections
+        if self._connections.are_ending and cycle is not None and LAST not in cycle.scope:
+            cycle.default_headers = [*cycle.default_headers, _CLOSE]  # the list is that of all connections
+            cycle.scope[LAST] = True
 
     def eof_received(self) -> bool | None:
         """The peer has finished sending."""
@@ -239,6 +244,11 @@ class LimitedConnection(asyncio.Protocol):
             self._transport.write_eof()  # the peer is told now; the event loop closes the socket a little later
         self._inner.shutdown()
         return True
+
+    def close_when_answered(self) -> None:
+        """Close the connection as soon as the answer that is being written is complete."""
+        if self.is_ready and not self._transport.is_closing() and not self.is_idle():
+            self._inner.shutdown()
 
     def _is_warm(self) -> bool:
         return self._answered_at is not None and self._connections.clock() - self._answered_at < _WARM_SECONDS

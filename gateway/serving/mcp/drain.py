@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.core.fact_words import counted
 from gateway.core.model.revisions import MODERN_REVISIONS
+from gateway.serving.http.limited_connection import LAST
 from gateway.serving.mcp.events import LOST
 from gateway.serving.mcp.running_requests import RunningRequests
 from gateway.serving.mcp.security import refused_response
@@ -28,7 +29,7 @@ _LOOK_SECONDS = 0.1
 _LISTING_SECONDS = 2.0
 """Time to answer lists that have waited for upstreams with what is there."""
 _LAST_SECONDS = 2.0
-"""Time after the grace in which what came before the door was closed is answered."""
+"""Time after the grace in which what came before the door was closed is answered, twice."""
 _BEGINNING_SECONDS = 0.05
 """After this time, a request whose response has begun is counted as one that runs."""
 
@@ -107,9 +108,11 @@ class Drain:
             await close_door()
             with anyio.move_on_after(_LAST_SECONDS):
                 await self._nothing_comes()
-                await close_door()  # on a connection whose answer had begun before, another request may have come
-                await self._nothing_comes()
             await self._end_lists()
+            # On a connection whose answer had begun before the first time, another request may come, or have come.
+            with anyio.move_on_after(_LAST_SECONDS):
+                await close_door()
+                await self._nothing_comes()
         if grace.cancelled_caught:
             what = counted(self._running.number, "request") if self._running.number else "long calls"
             logger.warning("stopping: %s did not end in time", what)
@@ -183,7 +186,8 @@ class TellingOfTheEnd:
             has_begun = True
             if message["type"] == "http.response.start" and self._drain.has_begun:
                 others = [(name, value) for name, value in message["headers"] if name.lower() != b"connection"]
-                message = {**message, "headers": [*others, (b"connection", b"close")]}
+                said = () if LAST in scope else ((b"connection", b"close"),)
+                message = {**message, "headers": [*others, *said]}
             begun()
             await send(message)
 

@@ -39,7 +39,8 @@ def protocol(request, monkeypatch):
 
 class Application:
     """Answers by path: / at once, /body when the body is whole, /hang never (its headers at once), /flood without end,
-    /deaf never, whether somebody is still there or not, /slow once it is `released` (its headers at once).
+    /deaf never, whether somebody is still there or not, /slow once it is `released` (its headers at once),
+    /late then too (with its headers).
 
     A request with the header `token: right` is of somebody who is known.
     """
@@ -48,6 +49,7 @@ class Application:
         self.hanging = 0
         self.changed = anyio.Event()
         self.released = anyio.Event()
+        self.asked: list[str] = []
 
     async def until_hanging(self, count):
         while self.hanging < count:
@@ -59,6 +61,7 @@ class Application:
                 await receive()
                 await send({"type": f"lifespan.{event}.complete"})
             return
+        self.asked.append(scope["path"])
         if (b"token", b"right") in scope["headers"]:
             scope[STANDING] = KNOWN
         body, more = b"", scope["path"] == "/body"
@@ -81,6 +84,10 @@ class Application:
             await send({"type": "http.response.body", "body": b"over"})
             self._count(-1)
             return
+        if scope["path"] == "/late":
+            self._count(1)
+            await self.released.wait()
+            self._count(-1)
         answer = b"%d" % len(body)
         headers = [(b"content-length", b"%d" % len(answer))]
         await send({"type": "http.response.start", "status": 200, "headers": headers})

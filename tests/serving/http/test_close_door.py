@@ -1,7 +1,9 @@
 """The end of listening: whoever has connected is answered, and nobody connects any more."""
 
+import gc
 import socket
 import time
+import weakref
 from functools import partial
 
 import anyio
@@ -10,10 +12,13 @@ import pytest
 
 from gateway.serving.http import Limits, Listening, serve
 from gateway.serving.http.connections import Connections
+from gateway.serving.http.limited_connection import LimitedConnection
+from tests.serving.http.conftest import listening
 
 pytestmark = pytest.mark.anyio
 MANY = 30
 ASKED = b"GET / HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
+LAST_ASKED = ASKED.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n")
 
 
 def connected(port: int, words: bytes = ASKED) -> socket.socket:
@@ -105,7 +110,19 @@ def sent_last(monkeypatch):
     return calls
 
 
-@pytest.mark.usefixtures("protocol")
+@pytest.fixture
+def answered_long_ago(monkeypatch):
+    """However soon after an answer, no request is expected."""
+    monkeypatch.setattr("gateway.serving.http.limited_connection._WARM_SECONDS", 0.0)
+
+
+@pytest.fixture
+def answered_just_now(monkeypatch):
+    """However long after an answer, the next request may be on its way."""
+    monkeypatch.setattr("gateway.serving.http.limited_connection._WARM_SECONDS", 60.0)
+
+
+@pytest.mark.usefixtures("protocol", "answered_long_ago")
 @pytest.mark.parametrize("was_used", [False, True], ids=["opened before", "kept open"])
 async def test_a_request_is_answered_that_comes_as_idle_connections_are_closed(application, sent_last, was_used):
     """No client can know of the end yet, so it may send a request on a connection that it has had for long."""
@@ -116,7 +133,6 @@ async def test_a_request_is_answered_that_comes_as_idle_connections_are_closed(a
             peers.append(peer := await anyio.to_thread.run_sync(connected, ports[0], ASKED if was_used else b""))
             if was_used:
                 await anyio.to_thread.run_sync(first_answer, peer)
-        await anyio.sleep(0.7)  # so long after an answer that no request is expected
         sent_last.extend(partial(peer.sendall, ASKED) for peer in peers)
         await close_door()
 
@@ -127,7 +143,7 @@ async def test_a_request_is_answered_that_comes_as_idle_connections_are_closed(a
         assert (await anyio.to_thread.run_sync(answer, peer)).startswith(b"HTTP/1.1 200 ")
 
 
-@pytest.mark.usefixtures("protocol")
+@pytest.mark.usefixtures("protocol", "answered_just_now")
 async def test_who_has_just_been_answered_is_told_of_the_end_with_the_next_answer(application):
     """Its request may cross the end of the connection on the way, and it could not know what has become of it."""
     last: list[bytes] = []
@@ -138,7 +154,7 @@ async def test_who_has_just_been_answered_is_told_of_the_end_with_the_next_answe
         await anyio.to_thread.run_sync(first_answer, peer)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(close_door)
-            await anyio.sleep(0.1)
+            await anyio.wait_all_tasks_blocked()
             last.append(await anyio.to_thread.run_sync(answer, peer, ASKED))
 
     with anyio.fail_after(60):
@@ -147,7 +163,7 @@ async def test_who_has_just_been_answered_is_told_of_the_end_with_the_next_answe
     assert b"connection: close\r\n" in last[0].lower()
 
 
-@pytest.mark.usefixtures("protocol")
+@pytest.mark.usefixtures("protocol", "answered_just_now")
 async def test_an_answer_that_had_begun_before_is_followed_by_another_that_tells_of_the_end(application):
     answers: list[bytes] = []
     ports: list[int] = []
@@ -160,13 +176,106 @@ async def test_an_answer_that_had_begun_before_is_followed_by_another_that_tells
         answers.append(await anyio.to_thread.run_sync(until_the_last_chunk, peer))
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(close_door)
-            await anyio.sleep(0.1)
+            await anyio.wait_all_tasks_blocked()
             answers.append(await anyio.to_thread.run_sync(answer, peer, ASKED))
 
     with anyio.fail_after(60):
         await serve(application, Listening("127.0.0.1", 0, "test", Limits()), on_bound=ports.append, until=until)
     assert all(one.startswith(b"HTTP/1.1 200 ") for one in answers)
     assert [b"connection: close\r\n" in one.lower() for one in answers] == [False, True]
+
+
+async def answered_after_the_door(application, asked):
+    """What is answered to requests that came before the door was closed, and are released after that."""
+    answers: list[bytes] = []
+    ports: list[int] = []
+
+    async def until(close_door):
+        peer = await anyio.to_thread.run_sync(connected, ports[0], asked)
+        await application.until_hanging(1)
+        await close_door()
+        application.released.set()
+        answers.append(await anyio.to_thread.run_sync(answer, peer))
+
+    with anyio.fail_after(60):
+        await serve(application, Listening("127.0.0.1", 0, "test", Limits()), on_bound=ports.append, until=until)
+    return answers[0].lower().split(b"http/1.1 200 ")[1:]
+
+
+@pytest.mark.usefixtures("protocol")
+async def test_an_answer_that_has_not_begun_as_the_door_closes_tells_of_the_end(application):
+    [told] = await answered_after_the_door(application, ASKED.replace(b"/", b"/late", 1))
+    assert told.count(b"connection: close\r\n") == 1
+
+
+@pytest.mark.usefixtures("protocol")
+async def test_of_two_requests_at_once_the_last_answer_tells_of_the_end(application):
+    first, last = await answered_after_the_door(application, ASKED.replace(b"/", b"/slow", 1) + ASKED)
+    assert b"connection: close\r\n" not in first
+    assert b"connection: close\r\n" in last
+
+
+@pytest.mark.usefixtures("protocol")
+async def test_a_stream_that_ends_with_the_server_ends_its_connection(application):
+    """Or a request that follows it would be lost with the connection."""
+    peers: list[socket.socket] = []
+    ports: list[int] = []
+
+    async def until(close_door):
+        peers.append(await anyio.to_thread.run_sync(connected, ports[0], ASKED.replace(b"/", b"/slow", 1)))
+        await application.until_hanging(1)
+        await close_door()
+
+    def on_stop():
+        application.released.set()
+
+    async def read():
+        await application.released.wait()
+        ended.append(await anyio.to_thread.run_sync(until_the_last_chunk, peers[0]))
+        ended.append(await anyio.to_thread.run_sync(answer, peers[0], ASKED))  # it reads the end before this arrives
+
+    ended: list[bytes] = []
+    listening = Listening("127.0.0.1", 0, "test", Limits())
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(read)
+            await serve(application, listening, on_bound=ports.append, on_stop=on_stop, until=until)
+    assert ended[1] == b""
+    assert application.asked == ["/slow"]
+
+
+@pytest.mark.usefixtures("protocol", "answered_just_now")
+async def test_peers_that_begin_requests_in_turn_are_not_waited_for_without_end(application, monkeypatch):
+    monkeypatch.setattr("gateway.serving.http.http_server._LEAVING_SECONDS", 0.5)
+    monkeypatch.setattr(Connections, "may_ask", lambda self, seconds: True)
+    with anyio.fail_after(60):
+        (peer, _) = await closing(application, lambda port: connected(port, ASKED[:20]))
+    peer.close()
+
+
+@pytest.mark.usefixtures("protocol")
+async def test_a_connection_that_is_closed_is_freed_at_once(application, monkeypatch):
+    """And not by a garbage collection, which is rare in a gateway."""
+    made: list[weakref.ref[LimitedConnection]] = []
+    begin = LimitedConnection.connection_made
+
+    def noted(self, transport):
+        made.append(weakref.ref(self))
+        begin(self, transport)
+
+    monkeypatch.setattr(LimitedConnection, "connection_made", noted)
+    gc.disable()
+    try:
+        async with listening(application) as port:
+            for _ in range(5):
+                peer = await anyio.to_thread.run_sync(connected, port, LAST_ASKED)
+                assert await anyio.to_thread.run_sync(answer, peer)
+            with anyio.move_on_after(5):
+                while any(one() is not None for one in made):  # noqa: ASYNC110 - nothing announces it
+                    await anyio.sleep(0.01)
+            assert [one() for one in made] == [None] * 5
+    finally:
+        gc.enable()
 
 
 @pytest.mark.usefixtures("protocol")
