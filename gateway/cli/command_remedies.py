@@ -50,14 +50,16 @@ def command_remedies(upstreams: Mapping[str, UpstreamSettings], given: GivenOpti
 
 
 def _left_out(tool: str, upstreams: Mapping[str, UpstreamSettings]) -> str | None:
-    """Say of a tool that the configuration leaves it out; None if it does not."""
+    """Say of a tool that the configuration would leave it out; None if it would not."""
     name, _, tool_there = tool.partition(SEPARATOR)
     if not tool_there or name not in upstreams:
         return None
     selection = upstreams[name].tools
-    if ToolChoice(tuple(selection.include), tuple(selection.exclude)).has(tool_there):
+    include, exclude = tuple(selection.include), tuple(selection.exclude)
+    if ToolChoice(include, exclude).has(tool_there):
         return None
-    return f"include and exclude of [upstreams.{name}.tools] leave it out"
+    key = "exclude" if ToolChoice(include, ()).has(tool_there) else "include"
+    return f"{key} of [upstreams.{name}.tools] leaves a tool of this name out"
 
 
 def _explained(error: UpstreamUnavailable, settings: UpstreamSettings, given: GivenOptions) -> UpstreamUnavailable:

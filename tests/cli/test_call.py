@@ -58,8 +58,15 @@ def test_a_tool_that_the_configuration_leaves_out_is_not_only_unknown(command, p
     config = pictures('[upstreams.pics.tools]\nexclude = ["ec*"]\n')
     called = command("call", "pics__echo", "--config", config)
     assert called.code == 2
-    assert "include and exclude of [upstreams.pics.tools] leave it out; `mcp-gateway tools" in called.err
-    assert "leave it out" not in command("call", "pics__nothing", "--config", config).err
+    assert "exclude of [upstreams.pics.tools] leaves a tool of this name out; `mcp-gateway tools" in called.err
+    assert "leaves a tool" not in command("call", "pics__nothing", "--config", config).err
+
+
+def test_a_tool_that_no_pattern_includes_is_not_said_to_be_there(command, pictures):
+    config = pictures('[upstreams.pics.tools]\ninclude = ["picture"]\n')
+    called = command("call", "pics__nothing", "--config", config)
+    assert called.code == 2
+    assert "include of [upstreams.pics.tools] leaves a tool of this name out" in called.err
 
 
 @pytest.mark.parametrize("takes", [True, False])

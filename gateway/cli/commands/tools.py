@@ -126,7 +126,7 @@ def tools(
     return UNAVAILABLE if ended.missing else DONE
 
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s")
+_SENTENCE_END = re.compile(r"(?<=[^.][.!?])\s")
 
 REMEMBERED = "(as last known) "
 """Prefix of the description of a tool whose upstream is not available: it may be renamed or removed by now."""

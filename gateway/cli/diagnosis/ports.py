@@ -122,8 +122,9 @@ def listener(port: int) -> Listener | None:
 def record_of(found: Listener) -> GatewayRecord | None:
     """Return the record of the running gateway that a listening program is, or is a worker of."""
     family = {found.pid}
-    with suppress(psutil.Error):
-        family.add(psutil.Process(found.pid).ppid())
+    if found.is_gateway:  # other programs that a gateway has started, such as its upstreams, are not the gateway
+        with suppress(psutil.Error):
+            family.add(psutil.Process(found.pid).ppid())
     return next((record for record in running() if record.pid in family), None)
 
 
