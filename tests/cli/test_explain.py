@@ -253,6 +253,14 @@ def test_a_page_with_much_data_that_models_read_is_warned_of(command, board, pro
     assert not any("warning" in line for line in readers(command, board(4), profile)[0])
 
 
+def test_data_that_a_host_writes_to_a_file_is_nowhere_said_to_be_read(command, board):
+    said = command("explain", board(7_800), "--app", "--profile", "vscode-copilot").out
+    assert "structured content is sent as it came, for the page; too long for this host, which writes it to" in said
+    assert "reads it in place of the text" not in said
+    assert "goes to this host's model whole" not in said
+    assert int(re.search(r"costs about ([\d,]+) tokens?", said)[1].replace(",", "")) < 1_000
+
+
 def test_data_that_a_host_has_no_text_for_has_a_remedy(command, board):
     said = command("explain", board(7_800), "--app", "--profile", "claude-desktop").out
     assert "this host's pages get none; have the tool return less of it, and let the page ask for the rest" in said

@@ -5,7 +5,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
 
-from gateway.core.apps.results import FOR_THE_PAGE_ALONE, HEAVY_CHARS, TAKEN_BY_THE_MODEL, TextSize
+from gateway.core.apps.results import (
+    FOR_THE_PAGE_ALONE,
+    HEAVY_CHARS,
+    IN_A_FILE,
+    TAKEN_BY_THE_MODEL,
+    TextSize,
+    is_for_a_file,
+)
 from gateway.core.apps.tools import Audience
 from gateway.core.fact_words import counted
 from gateway.core.model.blocks import Block, ImageBlock, ResourceBlock, TextBlock
@@ -17,7 +24,6 @@ from gateway.core.profiles.profile import Profile
 _COMPARED = 200
 """Characters by which the page's data is found in a text, where its middle may be cut out."""
 
-_IN_A_FILE = "too long for this host, which writes it to a file: its model reads where that is"
 _UNTAKEN = {
     "ignored": "this host's model does not read it",
     "if-empty": "this host's model reads it only where there is no content",
@@ -51,7 +57,7 @@ class Readers:
         elif media and host == "replaces-text":
             yield f"of the content {counted(media, 'block')} without text"
         if self._data:
-            taken = _IN_A_FILE if self._is_in_file else TAKEN_BY_THE_MODEL.get(host) or _UNTAKEN[host]
+            taken = IN_A_FILE if self._is_in_file else TAKEN_BY_THE_MODEL.get(host) or _UNTAKEN[host]
             yield f"structured content, {self._data_size.words()}: {taken}"
         yield from self._shared_lines()
 
@@ -99,10 +105,7 @@ class Readers:
 
     @property
     def _is_in_file(self) -> bool:
-        """Whether the host takes the data for a text of the model's, and writes it to a file because it is too long."""
-        text = self.profile.text
-        is_too_long = text.max_chars is not None and self._data_size.chars > text.max_chars
-        return is_too_long and text.beyond == "file" and self.profile.structured.host == "replaces-text"
+        return self._data != "" and is_for_a_file(self.profile, self.sent.structured_content)
 
     @property
     def _content_size(self) -> TextSize:

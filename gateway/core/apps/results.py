@@ -23,6 +23,9 @@ TAKEN_BY_THE_MODEL = {
 }
 """The part of a result that a model reads if structured content is sent for a page, by `structured.host`."""
 
+IN_A_FILE = "too long for this host, which writes it to a file: its model reads where that is"
+"""What becomes of structured content that is too long (`is_for_a_file`)."""
+
 HEAVY_CHARS = 100_000
 """Characters of a page's data that are too many for a model: most contexts hold a few times as much."""
 
@@ -118,6 +121,14 @@ class TextSize(NamedTuple):
         return f"{counted(self.chars, 'character')} (about {counted(self.tokens, 'token')})"
 
 
+def is_for_a_file(profile: Profile, data: Any) -> bool:
+    """Whether a host takes a page's data for the model's text, and writes it to a file because it is too long."""
+    most = profile.text.max_chars
+    if most is None or profile.text.beyond != "file" or profile.structured.host != "replaces-text":
+        return False
+    return len(compact_json(data)) > most
+
+
 def for_app(
     shaped: Mapping[str, Any], raw: WireObject, profile: Profile, first: str | None, changes: Sequence[Note] = ()
 ) -> AppResult:
@@ -132,9 +143,10 @@ def for_app(
         return AppResult(result, tuple(notes))
     result["structuredContent"] = raw["structuredContent"]
     words = "structured content is sent as it came, for the page"
-    instead = TAKEN_BY_THE_MODEL.get(profile.structured.host)
+    is_in_file = is_for_a_file(profile, raw["structuredContent"])
+    instead = IN_A_FILE if is_in_file else TAKEN_BY_THE_MODEL.get(profile.structured.host)
     notes.append(Note(kind="app", text=f"{words}; {instead}" if instead else words))
-    notes += _heavy(raw["structuredContent"], profile)
+    notes += [] if is_in_file else _heavy(raw["structuredContent"], profile)
     if first is not None and not _begins_with(result.get("content"), first):
         result["content"] = [{"type": "text", "text": first}, *result.get("content", ())]
         notes.append(Note(kind="app", text="structured content as the first text too: this host's pages get no other"))
