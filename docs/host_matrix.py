@@ -12,6 +12,7 @@ from gateway.core.profiles.profile_words import (
     characters,
     declares_pages,
     errors,
+    granted,
     images,
     known_for_pages,
     known_from,
@@ -25,9 +26,9 @@ from gateway.core.profiles.profile_words import (
 )
 from gateway.hosts.config_files.hosts import HOSTS
 
-_PAGES = ("apps.shows", "apps.declares", "apps.host", "apps.embedded")
+_PAGES = ("apps.shows", "apps.sessions", "apps.declares", "apps.host", "apps.embedded")
 """The values that say what becomes of pages."""
-_RIGHTS = ("apps.domains", "apps.makes_code")
+_RIGHTS = ("apps.loads_domains", "apps.runs_eval", "apps.runs_data", "apps.grants")
 """The values that say what pages may do."""
 _HEADING = (
     "| host | registered with | known from | images | sound | PDF | links | structured data | errors | text "
@@ -131,14 +132,15 @@ def pages_table(profiles: Mapping[str, Profile]) -> str:
 
 def page_rights_table(profiles: Mapping[str, Profile]) -> str:
     """What each host that shows pages lets them do, as far as it is known, with the evidence."""
-    headings = ("host", "loads from the domains that a page declares", "runs `eval`", "how it is known")
+    headings = ("host", "loads from declared domains", "runs `eval`", "runs `data:`", "grants", "how it is known")
     lines = [f"| {' | '.join(headings)} |", "|---" * len(headings) + "|"]
     for profile in known_for_pages(profiles):
         if profile.apps.shows:
             evidence = own_evidence(profile, profiles)
             known = dict.fromkeys(known_words_of(evidence[path]) for path in _RIGHTS if path in evidence)
-            rights = map(known_or_not, (profile.apps.domains, profile.apps.makes_code))
-            lines.append(f"| {' | '.join((profile.title, *rights, '; '.join(known)))} |")
+            known_of = profile.apps
+            let = map(known_or_not, (known_of.loads_domains, known_of.runs_eval, known_of.runs_data))
+            lines.append(f"| {' | '.join((profile.title, *let, granted(known_of.grants), '; '.join(known)))} |")
     return "\n".join(lines) + "\n"
 
 

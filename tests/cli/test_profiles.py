@@ -175,7 +175,7 @@ def test_the_hosts_with_pages_are_a_table_that_fits_a_terminal(command, monkeypa
     assert re.search(r" \? +no +content$", piped["codex"]), "it is sent no pages, and so no structured content"
     assert "langchain" not in piped
     known = {one["name"]: one for one in command("profiles", "--app", "--json").json()}
-    assert (known["goose"]["shows"], known["goose"]["declares"], known["goose"]["makes_code"]) == (True, True, False)
+    assert (known["goose"]["shows"], known["goose"]["declares"], known["goose"]["runs_eval"]) == (True, True, False)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "80")
     lines = re.sub(r"\x1b\[[0-9;]*m", "", command("profiles", "list", "--app").out).splitlines()

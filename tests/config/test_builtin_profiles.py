@@ -222,9 +222,11 @@ def test_the_default_is_what_the_design_says():
         "apps.host": "declared",
         "apps.declares": None,
         "apps.shows": None,
-        "apps.sessions": "all",
-        "apps.domains": None,
-        "apps.makes_code": None,
+        "apps.sessions": None,
+        "apps.loads_domains": None,
+        "apps.runs_eval": None,
+        "apps.runs_data": None,
+        "apps.grants": None,
         "apps.data": "structured",
         "apps.calls": "any",
         "apps.embedded": "with-pages",
@@ -414,7 +416,7 @@ def test_hosts_that_lose_images_or_pour_them_out_as_text_get_a_line_instead(name
 
 def test_the_inspector_is_shown_everything():
     plain, inspector = PROFILES["passthrough"], PROFILES["inspector"]
-    of_pages = {"apps.declares", "apps.shows", "apps.domains", "apps.makes_code"}
+    of_pages = {"apps.declares", "apps.shows", "apps.loads_domains", "apps.runs_eval"}
     told = {"structured.host", "wait.progress_resets", *of_pages}
     assert {path for path in PATHS if value_at(plain, path) != value_at(inspector, path)} == told
 

@@ -90,8 +90,11 @@ NEEDY = """<!doctype html><title>A page that makes code from text</title><script
 parent.postMessage({ jsonrpc: "2.0", id: 1, method: "ping" }, "*");
 let made;
 for (const text of ["1 + 1", "2 + 2"]) try { made = eval(text) } catch {}
-addEventListener("DOMContentLoaded", () => document.getElementById("made").textContent = made);
-</script><p id="made"></p><script src="data:text/javascript,1"></script>"""
+addEventListener("DOMContentLoaded", () => {
+  document.getElementById("made").textContent = made;
+  document.getElementById("may").textContent = document.featurePolicy.allowsFeature("clipboard-write");
+});
+</script><p id="made"></p><p id="may"></p><script src="data:text/javascript,1"></script>"""
 FLOOD = """<script>
 setInterval(() => {
   for (let n = 0; n < 500; n += 1) parent.postMessage({ jsonrpc: "2.0", method: "x" }, "*");
@@ -141,7 +144,8 @@ def script(folder: Path, origin: str) -> Path:
     tools.append({"name": "model_only", "inputSchema": {"type": "object"}, "_meta": {"ui": {"visibility": ["model"]}}})
     result = {"content": [{"type": "text", "text": "see its page"}]}
     path = folder / "script.json"
-    resources = {f"ui://{name}": {"mimeType": PAGE_TYPE, "text": text} for name, text in pages.items()}
+    asks = {"ui": {"permissions": {"clipboardWrite": {}}}}
+    resources = {f"ui://{name}": {"mimeType": PAGE_TYPE, "text": text, "_meta": asks} for name, text in pages.items()}
     path.write_text(json.dumps({"tools": tools, "results": dict.fromkeys(pages, result), "resources": resources}))
     return path
 
@@ -191,10 +195,12 @@ def test_pages_of_apps_in_a_browser(chromium: str, node_modules: Path, tmp_path:
         assert f"{origin} ({directive})" in seen["blocked"], seen["blocked"]
     assert "eval" not in seen["blocked"], "pages try that, and go on without it"
     assert seen["silent"].startswith("Blocked by the browser: eval (script-src). ")
-    assert "MCP Apps have no way to declare it" in seen["silent"]
+    assert "MCP Apps have no way to ask for code that a page makes from text" in seen["silent"]
+    assert "not by Cursor, GitHub Copilot in VS Code, Goose, MCP Inspector; of other hosts it is not" in seen["silent"]
     assert seen["needy"].startswith("Blocked by the browser: eval (script-src)")
     assert "(eval)" not in seen["blocked"]
     assert seen["isLet"]
+    assert seen["mayWrite"] == ["false", "true", "true"]  # what else it was let do stays when one thing is taken back
     assert (seen["spokenFor"], seen["isHeard"]) == (False, True)
     assert seen["unheard"].startswith("The page has not said anything yet. It may be no MCP App, or what it needs was")
     assert seen["unsized"] == 480

@@ -103,7 +103,12 @@ def _say_pages(known: Sequence[Profile], *, as_json: bool) -> None:
 def _of_pages(profile: Profile) -> dict[str, Any]:
     rules = profile.apps
     facts = {"shows": rules.shows, "sessions": rules.sessions, "declares": rules.declares}
-    rights = {"domains": rules.domains, "makes_code": rules.makes_code}
+    rights = {
+        "loads_domains": rules.loads_domains,
+        "runs_eval": rules.runs_eval,
+        "runs_data": rules.runs_data,
+        "grants": rules.grants,
+    }
     sent = {"sent_pages": rules.host, "embedded": rules.embedded, "structured_content": profile.structured.host}
     return facts | rights | sent
 

@@ -213,16 +213,20 @@ class AppRules(Rules):
     is: `with-pages`, where the host shows pages; `always`, because it shows these without showing the others; or
     `never`. Otherwise it is a line. `declares` and `shows`: whether the host is known to declare the extension, and to
     show the pages of tools to its user (both are known of the host, and left out where nothing is; `host` is the rule).
-    `sessions`: in which sessions it shows them, if it does. `domains` and `makes_code`: whether it is known to let a
-    page load from the domains that it declares (`_meta.ui.csp`), and run code that it makes from text (`eval`).
+    `sessions`: in which sessions it is known to show them. What it is known to let a page do: `loads_domains`, load
+    from the domains that it declares (`_meta.ui.csp`); `runs_eval`, run code that it makes from text (`eval`,
+    WebAssembly); `runs_data`, run scripts that it brings as `data:`; `grants`, use those permissions if it asks for
+    them.
     """
 
     host: Literal["declared", "always", "never"] = "declared"
     declares: bool | None = None
     shows: bool | None = None
-    sessions: Literal["all", "some"] = "all"
-    domains: bool | None = None
-    makes_code: bool | None = None
+    sessions: Literal["all", "some"] | None = None
+    loads_domains: bool | None = None
+    runs_eval: bool | None = None
+    runs_data: bool | None = None
+    grants: tuple[Literal["camera", "clipboardWrite", "geolocation", "microphone"], ...] | None = None
     data: Literal["structured", "text"] = "structured"
     calls: Literal["any", "listed"] = "any"
     embedded: Literal["with-pages", "always", "never"] = "with-pages"

@@ -1,10 +1,10 @@
 """What a profile says, in a few words: for the tables of hosts in the documentation and the console. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gateway.core.profiles.inheritance import value_at
-from gateway.core.profiles.profile import Evidence, Match, Profile
+from gateway.core.profiles.profile import AppRules, Evidence, Match, Profile
 
 NAMELESS = ("default", "passthrough", "text-only")
 """Profiles that do not belong to a host."""
@@ -38,7 +38,8 @@ _SEEN = {"same-turn": "at once", "next-turn": "a turn late", "unknown": "?"}
 OF_THE_HOST = frozenset(
     {
         *("wait.call", "wait.start", "wait.progress_resets"),
-        *("apps.declares", "apps.shows", "apps.domains", "apps.makes_code"),
+        *("apps.declares", "apps.shows", "apps.sessions"),
+        *("apps.loads_domains", "apps.runs_eval", "apps.runs_data", "apps.grants"),
     }
 )
 """Values that describe the host itself and are not limits."""
@@ -116,18 +117,21 @@ def pages(profile: Profile) -> str:
         return "in results" if profile.apps.embedded == "always" else "?"
     if not profile.apps.shows:
         return "not shown"
-    return "shown" if profile.apps.sessions == "all" else "in some sessions"
+    return "in some sessions" if profile.apps.sessions == "some" else "shown"
 
 
-def drawn_elsewhere(profile: Profile) -> str | None:
-    """Say what a host does otherwise with the page of a tool than draw it with all its data; None if nothing."""
+def drawn_elsewhere(profile: Profile, *, has_data: bool) -> str | None:
+    """Say what a host does otherwise with the page of a tool than draw it with all its data; None if nothing.
+
+    `has_data`: the result has structured content.
+    """
     title, known = profile.title, profile.apps
     if known.host == "never" or known.shows is False:
         reads = _READ_WITHOUT_PAGE[read_with_page(profile)]
         return f"{title} shows no pages: its user does not get to see this one, and its model reads {reads}."
     if known.host == "declared" and known.declares is False:
         return f"{title} does not declare that it shows pages, so it is sent none: its model reads the content alone."
-    if known.data == "text":
+    if known.data == "text" and has_data:
         return (
             f"{title} shows this page, but loses structured content on the way to it: there the page gets the data as "
             "the first text, and one that reads only structured content stays empty."
@@ -149,6 +153,11 @@ def known_or_not(known: bool | None) -> str:
     return {None: "?", True: "yes", False: "no"}[known]
 
 
+def granted(known: Sequence[str] | None) -> str:
+    """Describe the permissions that pages get from a host if they ask for them."""
+    return "?" if known is None else ", ".join(f"`{one}`" for one in known) or "none"
+
+
 def read_with_page(profile: Profile) -> str:
     """What the model reads of the result of a tool with a page: its content, or its structured content ("data").
 
@@ -168,6 +177,14 @@ def known_for_pages(profiles: Mapping[str, Profile]) -> list[Profile]:
         if name not in variants and (pages(profile) != "?" or profile.apps.declares is not None)
     ]
     return sorted(known, key=lambda profile: profile.title.casefold())
+
+
+def let_by(profiles: Mapping[str, Profile], lets: Callable[[AppRules], bool | None]) -> str:
+    """Say which hosts are known to let pages do something: `by A, B; not by C; of other hosts it is not known`."""
+    known = [(one.title, lets(one.apps)) for one in known_for_pages(profiles) if one.apps.shows]
+    yes, no = (", ".join(title for title, is_let in known if is_let is answer) for answer in (True, False))
+    told = (f"by {yes}" if yes else "", f"not by {no}" if no else "", "of other hosts it is not known")
+    return "; ".join(part for part in told if part)
 
 
 def seen(profile: Profile) -> str:

@@ -4,7 +4,7 @@ A page is hostile: it is drawn in a sandboxed frame, from an address outside of 
 the browser's session. It reaches the gateway by what `static/apps.js` passes on, and there only its own upstream.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from gateway.config.builtin_profiles import load_profiles
 from gateway.content.store import URI_SCHEME
 from gateway.core import apps
 from gateway.core.fact_words import plain
@@ -20,8 +21,10 @@ from gateway.core.model.base64_text import decoded
 from gateway.core.model.caller import Caller
 from gateway.core.model.grant import Grant
 from gateway.core.model.json_values import as_list, as_object, as_text
+from gateway.core.profiles.profile import Profile
+from gateway.core.profiles.profile_words import let_by
 from gateway.errors import InvalidRequest, TooManyCalls
-from gateway.serving.console.app_policy import page_policy, usable_domains
+from gateway.serving.console.app_policy import frame_features, page_policy, usable_domains, usable_permissions
 from gateway.serving.console.call_arguments import given_arguments
 from gateway.serving.console.calls import embedded_pages, kept_call, page_uri
 from gateway.serving.console.console import Console
@@ -34,6 +37,8 @@ from gateway.serving.console.watch_policy import watching
 
 _PROFILE = "default"
 _WAITING_SECONDS = 20.0
+_LEAVES = ("online", "code", "grants")
+"""What a page may do by leave: reach its domains, run code that it makes or brings, use its permissions."""
 
 
 @dataclass(frozen=True)
@@ -71,20 +76,23 @@ async def _app(console: Console, request: Request) -> _App:
 async def _draw(console: Console, request: Request) -> Mapping[str, Any]:
     """Return where a page is drawn from (`address`), which is only for its frame.
 
-    `reach`: the domains that it asks for, by purpose; it has them if `is_online`. `makes_code`: it may run code that it
-    makes. `permissions` are never given.
+    `reach`: the domains that it asks for, by purpose. `permissions` that it asks for: those that it can be given are
+    `grantable`. `leaves`: what it may do of that (`_LEAVES`). `hosts`: who is known to let pages do it.
     """
     one = await _app(console, request)
-    # A link could lead here as well, and a page must not come online by one: only the console's own button asks so.
+    # A link could lead here as well, and a page must not get leave by one: only the console's own button asks so.
     is_asked = "hx-request" in request.headers or "/api/" in request.scope["path"]
-    is_online, makes_code = (is_asked and leave in request.query_params for leave in ("online", "code"))
+    leaves = [leave for leave in _LEAVES if is_asked and leave in request.query_params]
     contents = await _contents(console, one)
     facts, html = apps.page_facts(contents), _html(contents)
     faults = facts.faults if one.embedded is None else ()
     if faults or not html:
         raise InvalidRequest(f"{plain(one.uri, 200)} cannot be drawn: {'; '.join(faults) or 'it has no text'}")
     reach = usable_domains(facts.domains)
-    name = console.pages.put(DrawnPage(watching(html), page_policy(reach if is_online else {}, makes_code=makes_code)))
+    grantable = usable_permissions(facts.permissions)
+    granted = grantable if "grants" in leaves else ()
+    policy = page_policy(reach if "online" in leaves else {}, runs_code="code" in leaves)
+    name = console.pages.put(DrawnPage(watching(html), policy, granted))
     return {
         "number": request.path_params["number"],
         "at": one.at,
@@ -93,10 +101,24 @@ async def _draw(console: Console, request: Request) -> Mapping[str, Any]:
         "address": f"{request.scope.get('root_path', '').rpartition('/')[0]}{PAGES_PATH}/{name}",
         "bytes": len(html),
         "reach": reach,
-        "is_online": is_online,
-        "makes_code": makes_code,
+        "leaves": leaves,
         "permissions": list(facts.permissions[:20]),
+        "grantable": grantable,
+        "features": frame_features(granted),
+        "hosts": _hosts(load_profiles(console.gateway.settings), grantable),
         "has_border": as_object(as_object(contents.get("_meta")).get("ui")).get("prefersBorder") is not False,
+    }
+
+
+def _hosts(profiles: Mapping[str, Profile], permissions: Sequence[str]) -> dict[str, Any]:
+    """Return which hosts let pages run code, and have those of the permissions of which something is known."""
+    return {
+        "eval": let_by(profiles, lambda rules: rules.runs_eval),
+        "data": let_by(profiles, lambda rules: rules.runs_data),
+        "permissions": {
+            one: let_by(profiles, lambda rules, one=one: None if rules.grants is None else one in rules.grants)
+            for one in permissions
+        },
     }
 
 

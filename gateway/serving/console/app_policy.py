@@ -29,15 +29,40 @@ def usable_domains(domains: Mapping[str, Sequence[str]]) -> dict[str, tuple[str,
     return {purpose: names for purpose, names in found.items() if names}
 
 
-def page_policy(domains: Mapping[str, Sequence[str]], *, makes_code: bool = False) -> str:
+_FEATURES = {
+    "camera": "camera",
+    "clipboardWrite": "clipboard-write",
+    "geolocation": "geolocation",
+    "microphone": "microphone",
+}
+"""The features of browsers that a page can ask for, by the extension's name for the permission."""
+
+
+def usable_permissions(asked: Sequence[str]) -> tuple[str, ...]:
+    """Return the permissions that a page can be given, of those that it asks for."""
+    return tuple(one for one in _FEATURES if one in asked)
+
+
+def frame_features(permissions: Sequence[str]) -> str:
+    """Return the `allow` of a frame whose page has these permissions. Its origin is opaque: only `*` stands for it."""
+    return "; ".join(f"{_FEATURES[one]} *" for one in permissions)
+
+
+def permissions_policy(permissions: Sequence[str]) -> str:
+    """Return the `Permissions-Policy` of a page that has these permissions."""
+    given = {feature: "*" if one in permissions else "()" for one, feature in _FEATURES.items()}
+    return ", ".join(f"{feature}={who}" for feature, who in {**given, "clipboard-read": "()"}.items())
+
+
+def page_policy(domains: Mapping[str, Sequence[str]], *, runs_code: bool = False) -> str:
     """Return the policy of a page that may reach these domains (`usable_domains`): by default, none.
 
     `resource` ones are loaded from, `connect` ones are sent requests, `frame` ones are framed, and `baseUri` ones may
-    be the base of its addresses. `makes_code`: it may run code that it makes from text (`eval`) or has as `data:`. The
+    be the base of its addresses. `runs_code`: it may run code that it makes from text (`eval`) or has as `data:`. The
     specification's policy has neither; its own example of a host allows both.
     """
     loaded, asked = domains.get("resource", ()), domains.get("connect", ())
-    made = ("'unsafe-eval'", "data:") if makes_code else ()
+    made = ("'unsafe-eval'", "data:") if runs_code else ()
     directives = {
         # `allow-forms` lets a page handle its own forms; `form-action` keeps them from being sent anywhere.
         "sandbox": ("allow-scripts", "allow-forms"),

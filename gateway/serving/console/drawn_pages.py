@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from gateway.serving.console.app_policy import permissions_policy
 from gateway.serving.console.responses import as_json
 
 if TYPE_CHECKING:
@@ -24,10 +25,11 @@ _MOST_BYTES = 32 * 1024 * 1024
 
 
 class DrawnPage(NamedTuple):
-    """A page as it is served to its frame: the HTML, and the policy that it is drawn under."""
+    """A page as it is served to its frame: the HTML, the policy that it is drawn under, and the permissions it has."""
 
     html: bytes
     policy: str
+    permissions: tuple[str, ...] = ()
 
 
 class DrawnPages:
@@ -60,17 +62,17 @@ def page_routes(console: "Console") -> list[Route]:
         found = console.pages.find(request.path_params["name"])
         if found is None:
             return as_json({"error": "this page is no longer here; open its call again"}, 404)
-        return Response(found.html, media_type="text/html; charset=utf-8", headers=_headers(found.policy))
+        return Response(found.html, media_type="text/html; charset=utf-8", headers=_headers(found))
 
     return [Route("/{name}", drawn)]
 
 
-def _headers(policy: str) -> dict[str, str]:
+def _headers(page: DrawnPage) -> dict[str, str]:
     return {
         "Cache-Control": "no-store",
-        "Content-Security-Policy": policy,
+        "Content-Security-Policy": page.policy,
         "Cross-Origin-Resource-Policy": "same-origin",
-        "Permissions-Policy": "camera=(), microphone=(), geolocation=(), clipboard-read=(), clipboard-write=()",
+        "Permissions-Policy": permissions_policy(page.permissions),
         "Referrer-Policy": "no-referrer",
         "X-Content-Type-Options": "nosniff",
         "X-DNS-Prefetch-Control": "off",

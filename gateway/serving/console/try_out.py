@@ -175,7 +175,8 @@ def _page_note(console: Console, one: Try) -> str | None:
     """Say what the host of the chosen profile does otherwise with a page than the console, if one was chosen."""
     if one.caller.profile is None:
         return None
-    return drawn_elsewhere(console.gateway.router.profile_of(one.caller))
+    has_data = "structuredContent" in as_object(None if one.call is None else one.call.result)
+    return drawn_elsewhere(console.gateway.router.profile_of(one.caller), has_data=has_data)
 
 
 def _messages(console: Console, method: str, result: WireObject) -> list[dict[str, Any]]:

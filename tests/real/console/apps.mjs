@@ -100,7 +100,7 @@ try {
   await older.locator("pre", { hasText: "response" }).waitFor();
   seen.older = await older.locator("pre").textContent();
   await page.waitForFunction(() => !document.querySelector("[data-questions]").children.length);
-  seen.olderHeight = await page.locator("[data-app] > iframe").evaluate((frame) => frame.offsetHeight);
+  seen.olderHeight = await page.locator("[data-app] > iframe").evaluate((frame) => frame.clientHeight);
   seen.olderTold = await told();
 
   await page.goto(origin + tries.daylight);
@@ -135,6 +135,16 @@ try {
   await page.click("text=Let it run that, once");
   await page.frameLocator("[data-app] > iframe").locator("#made:text('4')").waitFor();
   seen.isLet = await page.locator("[data-blocked]").isHidden();
+  const mayWrite = () => page.frameLocator("[data-app] > iframe").locator("#may").textContent();
+  seen.mayWrite = [await mayWrite()];
+  await page.click("text=Give it that, once");
+  await page.waitForSelector("iframe[allow]");
+  await page.frameLocator("[data-app] > iframe").locator("#made:text('4')").waitFor();
+  seen.mayWrite.push(await mayWrite());
+  await look("let");
+  await page.locator("text=Draw it without").first().click();
+  await page.waitForSelector("[data-blocked]:not([hidden])");
+  seen.mayWrite.push(await mayWrite());
 
   await page.goto(origin + pages.flood);
   await page.click("text=Draw its page"); // its frame may be gone before anybody has looked

@@ -133,6 +133,33 @@ async def test_domains_that_a_page_declares_are_reached_only_with_leave(
         assert "connect-src data: blob: https://api.example.com;" in allowed
 
 
+async def test_permissions_are_given_only_with_leave_and_only_those_that_are_asked_for(
+    scripted: Callable[[dict[str, Any]], dict[str, Any]],
+) -> None:
+    asked = {"clipboardWrite": {}, "usb": {}}
+    async with shown({"app": scripted(app_script(_meta={"ui": {"permissions": asked}}))}) as one:
+        await one.enter()
+        number = await called(one, "app__show")
+        view = await one.json(f"/calls/{number}/page")
+        assert (view["permissions"], view["grantable"]) == (["clipboardWrite", "usb"], ["clipboardWrite"])
+        refused = (await one.browser.get(view["address"])).headers["permissions-policy"]
+        assert "clipboard-write=()" in refused
+        view = await one.json(f"/calls/{number}/page?grants=1")
+        given = (await one.browser.get(view["address"])).headers["permissions-policy"]
+        assert "clipboard-write=*" in given
+        assert "camera=()" in given
+        headers = {"hx-request": "true"}
+        html = (await one.browser.get(f"/console/calls/{number}/page?grants=1", headers=headers)).text
+        assert 'allow="clipboard-write *"' in html
+        assert "Draw it without" in html
+        assert (
+            "Pages are given clipboardWrite by GitHub Copilot in VS Code, Goose; of other hosts it is not known" in html
+        )
+        linked = (await one.get(f"/calls/{number}/page?grants=1")).text  # a link gives no leave
+        assert "allow=" not in linked
+        assert "Give it that, once" in linked
+
+
 @pytest.mark.parametrize(
     ("page", "words"),
     [
@@ -289,7 +316,7 @@ def test_each_purpose_of_a_domain_has_its_directives() -> None:
 
 
 def test_code_that_a_page_makes_is_run_only_by_leave() -> None:
-    strict, free = page_policy({}), page_policy({}, makes_code=True)
+    strict, free = page_policy({}), page_policy({}, runs_code=True)
     assert "eval" not in strict
     assert "script-src 'unsafe-inline' blob: 'unsafe-eval' data:;" in free
     assert "default-src 'none'; " in free

@@ -61,10 +61,10 @@ async def test_what_a_view_says_of_its_readers_is_what_explain_says(tmp_path: Pa
         page = (await one.get(f"/calls/{number}/seen/default")).text
         assert "It has a page, and the host of this call declared that it shows pages" in page
         assert "the model reads:" in page
+        assert "the model reads</b>" not in page
         run = await tried(one, "daylight__daylight", arguments={}, profile="vscode-copilot")
         page = (await one.get(f"/calls/{run['call']}/seen/vscode-copilot")).text
         assert "It has a page, and this host shows it" in page  # it is played, and does not declare that
-        assert "the model reads</b>" not in page
         seen = await one.json(f"/calls/{number}/seen/default")
         assert [heading for heading, _ in seen["readers"]["sections"]] == ["the model reads", "the page reads"]
 

@@ -12,6 +12,7 @@
   const LONGEST = 4_000_000;
   const WAITING = 8;
   const LINES = 50;
+  const LONGEST_LINE = 300;
   const MOST_BLOCKED = 8;
   const SILENT_MS = 3000;
   const UNHEARD_MS = 5000;
@@ -159,7 +160,8 @@
       } else if (method === "ui/notifications/size-changed") {
         if (!Number.isFinite(params.height)) return;
         const tall = Math.min(MOST_HEIGHT, Math.max(LEAST_HEIGHT, Math.ceil(params.height)));
-        this.frame.style.height = `${tall}px`;
+        const border = this.frame.offsetHeight - this.frame.clientHeight;
+        this.frame.style.height = `${tall + border}px`;
       } else if (method === "notifications/message") {
         this.tell(`logged: ${text(params.data)}`);
       }
@@ -174,7 +176,7 @@
       if (this.blocked.has(what) || this.blocked.size >= MOST_BLOCKED || !notice) return;
       this.blocked.add(what);
       notice.querySelector("span").textContent = [...this.blocked].join(", ");
-      const isCode = (one) => one.startsWith("eval ") || /^data \((script|worker)-/.test(one);
+      const isCode = (one) => /^(wasm-)?eval /.test(one) || /^data \((script|worker)-/.test(one);
       notice.querySelector("[data-blocked-eval]").hidden = ![...this.blocked].some(isCode);
       notice.hidden = false;
     }
@@ -319,7 +321,7 @@
   /** A value as a short line of text, without characters that could disguise it. */
   function text(value) {
     const said = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
-    return said.slice(0, 300).replace(/[\p{Cc}\p{Cf}]/gu, " ");
+    return (said.length > LONGEST_LINE ? `${said.slice(0, LONGEST_LINE)}…` : said).replace(/[\p{Cc}\p{Cf}]/gu, " ");
   }
 
   function words(content) {
