@@ -7,6 +7,7 @@ from typing import Any
 from host_runs import measured
 
 from gateway.core.profiles.profile import Evidence, Profile
+from gateway.core.profiles.profile_words import read_with_page
 from gateway.hosts.config_files.documents import Document, Syntax
 from gateway.hosts.config_files.host_format import HostFormat
 from gateway.hosts.config_files.hosts import HOSTS
@@ -166,8 +167,10 @@ def _structured(profile: Profile) -> str:
     gets_pages = profile.apps.host == "always" or (profile.apps.host == "declared" and profile.apps.declares)
     if not gets_pages:
         return "as text, once"
-    reads = "the page has to read the first text instead" if profile.apps.data == "text" else "which reads it"
-    return f"as text, once; unchanged from tools with a page, {reads}"
+    page = "which has to read the first text instead" if profile.apps.data == "text" else "for the page to read"
+    read = read_with_page(profile)
+    model = "" if read == "?" else f"; of those, the model reads {read}"
+    return f"as text, once; unchanged from tools with a page, {page}{model}"
 
 
 def _pages(profile: Profile) -> str:
@@ -176,7 +179,8 @@ def _pages(profile: Profile) -> str:
     shows = {True: "shown to the user", False: "not shown", None: "not known whether they are shown"}[apps.shows]
     shows += ", in some sessions only" if apps.shows and apps.sessions == "some" else ""
     declares = {True: ", the extension is declared", False: ", the extension is not declared", None: ""}[apps.declares]
-    return shows + declares
+    rights = "; [what they may do](../apps.md#what-hosts-may-refuse)" if apps.shows else ""
+    return shows + declares + rights
 
 
 def _error(profile: Profile) -> str:
