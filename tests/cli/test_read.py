@@ -45,7 +45,17 @@ def test_a_page_is_read_and_what_it_asks_for_is_said(command, config):
     assert ended.err == (
         "ui://mine/page: text/html;profile=mcp-app, 43 bytes, connects to https://a.example https://b.example, "
         "asks for camera (_meta: ui, more; --json shows it)\n"
+        "  it was not run: `mcp-gateway console` draws it, and shows what it needs that hosts may refuse\n"
     )
+
+
+def test_a_page_that_hosts_may_find_too_large_is_said_to_be(command, config):
+    script = config.with_name("script.json")
+    made = json.loads(script.read_text())
+    made["resources"]["ui://page"]["text"] = "x" * 1_100_000
+    script.write_text(json.dumps(made))
+    ended = command("read", "ui://mine/page", "--config", config)
+    assert "\n  hosts may refuse a page of more than a megabyte\n" in ended.err
 
 
 def test_a_page_may_be_written_to_a_file_as_it_is_and_over_none(command, config, tmp_path):

@@ -41,6 +41,9 @@ from gateway.core.model.revisions import REVISIONS
 from gateway.errors import ContentError
 from gateway.runtime import run_gateway
 
+_LARGE_PAGE = 1_000_000
+"""Bytes: Claude Desktop refuses results of tools above 1,048,576 characters, and a page is one message too."""
+
 
 def read(
     uri: Annotated[str, typer.Argument(metavar="URI", help="The URI, as shown by `tools --app` and in results.")],
@@ -112,8 +115,14 @@ def _tell(item: Mapping[str, Any]) -> None:
     is_page = uri.startswith(apps.SCHEME)
     words = page_words(page) if is_page else join_facts(page.media_type, size_words(page.byte_size))
     remark(f"{plain(uri)}: {words}" + (f" {meta_words(meta)}" if meta else ""))
-    for fault in page.faults if is_page else ():
+    if not is_page:
+        return
+    for fault in page.faults:
         remark(f"  hosts may not show it: {plain(fault)}")
+    if page.byte_size > _LARGE_PAGE:
+        remark("  hosts may refuse a page of more than a megabyte")
+    if not page.faults:
+        remark("  it was not run: `mcp-gateway console` draws it, and shows what it needs that hosts may refuse")
 
 
 def _save(contents: Sequence[Mapping[str, Any]], target: SavedFile) -> int:
