@@ -121,11 +121,15 @@ def listener(port: int) -> Listener | None:
 
 def record_of(found: Listener) -> GatewayRecord | None:
     """Return the record of the running gateway that a listening program is, or is a worker of."""
-    family = {found.pid}
-    if found.is_gateway:  # other programs that a gateway has started, such as its upstreams, are not the gateway
-        with suppress(psutil.Error):
-            family.add(psutil.Process(found.pid).ppid())
-    return next((record for record in running() if record.pid in family), None)
+    records = {record.pid: record for record in running()}
+    own = records.get(found.pid)
+    if (
+        own is not None or not found.is_gateway
+    ):  # what else a gateway has started, such as an upstream, is not the gateway
+        return own
+    with suppress(psutil.Error):
+        return records.get(psutil.Process(found.pid).ppid())
+    return None
 
 
 def _described(process: psutil.Process) -> Listener:

@@ -6,11 +6,14 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from gateway.cli.diagnosis.ports import Listener, listener
+from gateway.cli.diagnosis.ports import Listener, listener, record_of
+from gateway.serving.control.endpoint import Endpoint
+from gateway.serving.control.records import GatewayRecord
 
 pytestmark = pytest.mark.skipif(sys.platform == "darwin", reason="macOS tells only the superuser")
 
@@ -78,3 +81,20 @@ def test_this_very_process_is_found_on_either_kind_of_address():
             found = listener(held.getsockname()[1])
         assert isinstance(found, Listener)
         assert found.pid == os.getpid()
+
+
+@pytest.mark.parametrize(
+    ("is_gateway", "has_record", "found"),
+    [(False, False, None), (True, False, "front"), (True, True, "behind")],
+    ids=["an upstream that listens", "a worker", "a gateway behind another"],
+)
+def test_a_program_that_a_gateway_has_started_is_that_gateway_only_as_its_worker(
+    is_gateway, has_record, found, monkeypatch
+):
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        front = GatewayRecord(os.getpid(), 0, "front", "1", None, None, Endpoint("unix", "/none"))
+        behind = replace(front, pid=child.pid, name="behind")
+        monkeypatch.setattr("gateway.cli.diagnosis.ports.running", lambda: [front, *([behind] if has_record else [])])
+        record = record_of(Listener(child.pid, "python", is_gateway))
+        child.communicate(b"\n")
+    assert (record and record.name) == found
