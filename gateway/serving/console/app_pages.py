@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import anyio
+from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -77,12 +78,12 @@ async def _draw(console: Console, request: Request) -> Mapping[str, Any]:
     """Return where a page is drawn from (`address`), which is only for its frame.
 
     `reach`: the domains that it asks for, by purpose. `permissions` that it asks for: those that it can be given are
-    `grantable`. `leaves`: what it may do of that (`_LEAVES`). `hosts`: who is known to let pages do it.
+    `grantable`. `leaves`: whether it may do each of `_LEAVES`. `hosts`: who is known to let pages do it.
     """
     one = await _app(console, request)
     # A link could lead here as well, and a page must not get leave by one: only the console's own button asks so.
     is_asked = "hx-request" in request.headers or "/api/" in request.scope["path"]
-    leaves = [leave for leave in _LEAVES if is_asked and leave in request.query_params]
+    leaves = {leave: is_asked and leave in request.query_params for leave in _LEAVES}
     contents = await _contents(console, one)
     facts, html = apps.page_facts(contents), _html(contents)
     faults = facts.faults if one.embedded is None else ()
@@ -90,8 +91,11 @@ async def _draw(console: Console, request: Request) -> Mapping[str, Any]:
         raise InvalidRequest(f"{plain(one.uri, 200)} cannot be drawn: {'; '.join(faults) or 'it has no text'}")
     reach = usable_domains(facts.domains)
     grantable = usable_permissions(facts.permissions)
-    granted = grantable if "grants" in leaves else ()
-    policy = page_policy(reach if "online" in leaves else {}, runs_code="code" in leaves)
+    profiles = await to_thread.run_sync(
+        load_profiles, console.gateway.settings
+    )  # of the user's own, it reads the files
+    granted = grantable if leaves["grants"] else ()
+    policy = page_policy(reach if leaves["online"] else {}, runs_code=leaves["code"])
     name = console.pages.put(DrawnPage(watching(html), policy, granted))
     return {
         "number": request.path_params["number"],
@@ -105,7 +109,7 @@ async def _draw(console: Console, request: Request) -> Mapping[str, Any]:
         "permissions": list(facts.permissions[:20]),
         "grantable": grantable,
         "features": frame_features(granted),
-        "hosts": _hosts(load_profiles(console.gateway.settings), grantable),
+        "hosts": _hosts(profiles, grantable),
         "has_border": as_object(as_object(contents.get("_meta")).get("ui")).get("prefersBorder") is not False,
     }
 

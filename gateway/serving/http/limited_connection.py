@@ -20,7 +20,8 @@ _FLUSHING_SECONDS = 5.0
 """Time for the peer to read the rest of an answer once a connection is being closed."""
 _WARM_SECONDS = 0.5
 """Time after an answer in which the peer's next request may be on its way."""
-_CLOSE = (b"connection", b"close")
+CLOSE = (b"connection", b"close")
+"""The header by which an answer says that it is the last one on its connection."""
 LAST = "gateway.serving.http.last"
 """A key of a request's scope: its answer says `Connection: close`, whatever the application writes."""
 _TOO_SLOW = (
@@ -167,7 +168,7 @@ class LimitedConnection(asyncio.Protocol):
         """Let the answer say `Connection: close`, and so be the last, if its head is still to be written."""
         cycle = self._inner.cycle
         if self._connections.are_ending and cycle is not None and LAST not in cycle.scope:
-            cycle.default_headers = [*cycle.default_headers, _CLOSE]  # the list is that of all connections
+            cycle.default_headers = [*cycle.default_headers, CLOSE]  # the list is that of all connections
             cycle.scope[LAST] = True
 
     def eof_received(self) -> bool | None:

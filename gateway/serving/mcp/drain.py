@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.core.fact_words import counted
 from gateway.core.model.revisions import MODERN_REVISIONS
-from gateway.serving.http.limited_connection import LAST
+from gateway.serving.http.limited_connection import CLOSE, LAST
 from gateway.serving.mcp.events import LOST
 from gateway.serving.mcp.running_requests import RunningRequests
 from gateway.serving.mcp.security import refused_response
@@ -186,7 +186,7 @@ class TellingOfTheEnd:
             has_begun = True
             if message["type"] == "http.response.start" and self._drain.has_begun:
                 others = [(name, value) for name, value in message["headers"] if name.lower() != b"connection"]
-                said = () if LAST in scope else ((b"connection", b"close"),)
+                said = () if LAST in scope else (CLOSE,)
                 message = {**message, "headers": [*others, *said]}
             begun()
             await send(message)
